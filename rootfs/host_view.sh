@@ -1,0 +1,51 @@
+#!/bin/sh
+# host_view.sh RUN_DIR PID CGROUP -- shows process PID what its permissions keep from it:
+#
+#   RUN_DIR/fd      the descriptors of PID (bind mount of /proc/PID/fd)
+#   RUN_DIR/host/*  single pseudo files, read-only bind mounts, only those that the agent reads
+#   RUN_DIR/cgroup  the cgroup2 folder CGROUP, made when missing; none when CGROUP is `-`
+#
+# PID then execs the agent, so RUN_DIR/fd names the agent's own descriptors. Both go with the
+# mount namespace, or are made anew at the next start. What can't be shown is left out; the
+# agent says what is off without it. Never a whole second procfs: <mount>/self/root would lead
+# out of every path scope.
+set -u
+run=$1 pid=$2 cgroup=$3
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export PATH
+
+mkdir -p "$run/fd" "$run/host" || exit 1
+chmod 755 "$run" "$run/host" || exit 1
+
+# A former agent's views are stale: they show a process that is gone.
+umount "$run/fd" 2>/dev/null
+mount --bind "/proc/$pid/fd" "$run/fd" || echo "host_view: cannot show descriptors" >&2
+
+show() { # show NAME SOURCE
+  [ -r "$2" ] || return 0
+  umount "$run/host/$1" 2>/dev/null
+  : >"$run/host/$1" || return 0
+  { mount --bind "$2" "$run/host/$1" && mount -o remount,bind,ro "$run/host/$1"; } 2>/dev/null ||
+    rm -f "$run/host/$1"
+}
+
+# Through PID, not through /proc/self: the port table is that of the agent's network namespace.
+show net_tcp "/proc/$pid/net/tcp"
+show net_tcp6 "/proc/$pid/net/tcp6"
+show mountinfo "/proc/$pid/mountinfo"
+show self_cgroup "/proc/$pid/cgroup"
+show stat /proc/stat
+show meminfo /proc/meminfo
+show rtc_since_epoch /sys/class/rtc/rtc0/since_epoch
+
+[ "$cgroup" != - ] || exit 0
+umount "$run/cgroup" 2>/dev/null
+mkdir -p "$cgroup" "$run/cgroup" || exit 0
+# One by one: a controller that is not there would spoil the whole line.
+for folder in "${cgroup%/*}" "$cgroup"; do
+  for controller in cpu memory io pids; do
+    { echo "+$controller" >"$folder/cgroup.subtree_control"; } 2>/dev/null
+  done
+done
+mount --bind "$cgroup" "$run/cgroup" || rmdir "$run/cgroup"
+exit 0

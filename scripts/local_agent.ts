@@ -1,0 +1,200 @@
+/**
+ * Starts the real agent on this machine as the guest's init does: the views of
+ * rootfs/host_view.sh in a mount namespace of its own, explicit permission flags, a cgroup of
+ * its own where root and cgroup2 are. Used by `deno task start` and by the tests.
+ *
+ * Host-side, run with -A: it mounts, reads /proc and removes what the agent's run left.
+ */
+
+import { dirname, join } from "@std/path";
+import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
+
+export interface LocalAgentOptions {
+  set?: SetName;
+  address?: string;
+  port: number;
+  /** Further flags of the agent. */
+  args?: readonly string[];
+  /** Command that everything runs under, such as `ip netns exec NAME`. */
+  under?: readonly string[];
+  extraNet?: readonly string[];
+  replace?: Parameters<typeof permissionFlags>[0]["replace"];
+  /** Environment of the agent process itself. */
+  env?: Record<string, string>;
+  stdout?: "piped" | "inherit" | "null";
+  stderr?: "piped" | "inherit" | "null";
+}
+
+export interface LocalAgent {
+  readonly pid: number;
+  readonly child: Deno.ChildProcess;
+  readonly url: string;
+  readonly runDir: string;
+  /** The cgroup2 folder that the agent manages, or undefined. */
+  readonly cgroup: string | undefined;
+  /** What the machine lacked, one line each. */
+  readonly lacks: readonly string[];
+  /** Ends the agent (SIGTERM unless told otherwise) and removes what is left of its run. */
+  stop(signal?: Deno.Signal): Promise<Deno.CommandStatus>;
+}
+
+const isRoot = Deno.uid() === 0;
+
+/** The mounted cgroup2 tree, or undefined. */
+function cgroup2Mount(): string | undefined {
+  const line = Deno.readTextFileSync("/proc/self/mounts").split("\n")
+    .find((row) => row.split(" ")[2] === "cgroup2");
+  return line?.split(" ")[1];
+}
+
+async function succeeds(command: string, ...args: string[]): Promise<boolean> {
+  const output = await new Deno.Command(command, { args, stdout: "null", stderr: "null" })
+    .output().catch(() => null);
+  return output?.success ?? false;
+}
+
+/** A new run folder outside of every writable grant. */
+function makeRunDir(): string {
+  const parent = isRoot ? "/run" : Deno.env.get("XDG_RUNTIME_DIR");
+  if (parent !== undefined) {
+    try {
+      return Deno.makeTempDirSync({ dir: parent, prefix: "denvd-" });
+    } catch {
+      // Not every session has a runtime folder that it may write to; the checkout serves.
+    }
+  }
+  const own = join(projectRoot, ".run");
+  Deno.mkdirSync(own, { recursive: true });
+  return Deno.makeTempDirSync({ dir: own, prefix: "denvd-" });
+}
+
+/** Folders with the program in them, which no file call may change. */
+export function programFolders(): string[] {
+  const cache = Deno.env.get("DENO_DIR") ??
+    join(Deno.env.get("XDG_CACHE_HOME") ?? join(Deno.env.get("HOME") ?? "/root", ".cache"), "deno");
+  return [projectRoot, dirname(Deno.realPathSync(Deno.execPath())), cache];
+}
+
+/** Processes in the mount namespace `ns`: the agent and all that it started. */
+function processesIn(ns: string): number[] {
+  const pids: number[] = [];
+  for (const entry of Deno.readDirSync("/proc")) {
+    if (!/^\d+$/.test(entry.name)) continue;
+    try {
+      if (Deno.readLinkSync(`/proc/${entry.name}/ns/mnt`) === ns) pids.push(Number(entry.name));
+    } catch {
+      // Gone meanwhile, or another user's.
+    }
+  }
+  return pids;
+}
+
+/** Kills what the agent's run left behind: whatever still lives in its mount namespace. */
+async function sweep(ns: string): Promise<void> {
+  for (let left = processesIn(ns); left.length > 0; left = processesIn(ns)) {
+    for (const pid of left) {
+      try {
+        Deno.kill(pid, "SIGKILL");
+      } catch {
+        // Gone meanwhile.
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+async function removeCgroup(folder: string): Promise<void> {
+  for (const entry of Deno.readDirSync(folder)) {
+    if (entry.isDirectory) await removeCgroup(join(folder, entry.name));
+  }
+  for (let tries = 0; tries < 200; tries++) {
+    try {
+      return Deno.removeSync(folder);
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return;
+      // Busy until the last killed process is reaped.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+/** Starts the agent; it may not listen yet when this returns. */
+export async function startLocalAgent(options: LocalAgentOptions): Promise<LocalAgent> {
+  const address = options.address ?? "127.0.0.1";
+  const lacks: string[] = [];
+  const runDir = makeRunDir();
+  const libDir = join(projectRoot, "rootfs");
+  const home = Deno.env.get("HOME");
+
+  const mount = isRoot ? cgroup2Mount() : undefined;
+  if (mount === undefined) lacks.push(isRoot ? "cgroup2: no mounted tree" : "cgroup2: needs root");
+  const cgroup = mount === undefined ? undefined : join(mount, runDir.split("/").at(-1)!);
+
+  const agentCommand = [
+    ...[Deno.execPath(), "run", "--quiet", "--cached-only", "--v8-flags=--optimize-for-size"],
+    ...permissionFlags({
+      set: options.set ?? "dev",
+      runDir,
+      libDir,
+      listen: `${address}:${options.port}`,
+      extraFolders: options.set === undefined && home !== undefined ? [home] : [],
+      extraNet: options.extraNet,
+      denyWrite: programFolders(),
+      replace: options.replace,
+    }),
+    join(projectRoot, "src/main.ts"),
+    ...["--port", String(options.port), "--address", address],
+    ...["--run-dir", runDir, "--lib-dir", libDir],
+    ...options.args ?? [],
+  ];
+
+  const owner = isRoot ? "-" : `${Deno.uid()}:${Deno.gid()}`;
+  const unshare = isRoot
+    ? ["unshare", "--mount", "--propagation", "private"]
+    : ["unshare", "--user", "--map-root-user", "--mount"];
+  const canUnshare = await succeeds(unshare[0]!, ...unshare.slice(1), "true");
+  if (!canUnshare) lacks.push("mount namespaces: links can be raced, no host view");
+  const command = [
+    ...options.under ?? [],
+    ...canUnshare ? [...unshare, join(libDir, "start_agent"), runDir, cgroup ?? "-", owner] : [],
+    ...agentCommand,
+  ];
+
+  const child = new Deno.Command(command[0]!, {
+    args: command.slice(1),
+    stdin: "null",
+    stdout: options.stdout ?? "inherit",
+    stderr: options.stderr ?? "inherit",
+    env: options.env,
+  }).spawn();
+
+  const ownNs = Deno.readLinkSync("/proc/self/ns/mnt");
+  let stopped: Promise<Deno.CommandStatus> | undefined;
+  async function end(signal: Deno.Signal): Promise<Deno.CommandStatus> {
+    let ns = ownNs;
+    try {
+      ns = Deno.readLinkSync(`/proc/${child.pid}/ns/mnt`);
+      child.kill(signal);
+    } catch {
+      // Ended on its own; its namespace went with it unless something else holds it.
+    }
+    const status = await child.status;
+    if (ns !== ownNs) await sweep(ns);
+    if (cgroup !== undefined) await removeCgroup(cgroup).catch(() => {});
+    await Deno.remove(runDir, { recursive: true }).catch(() => {});
+    return status;
+  }
+
+  return {
+    pid: child.pid,
+    child,
+    url: `http://${address}:${options.port}`,
+    runDir,
+    cgroup,
+    lacks,
+    stop(signal = "SIGTERM") {
+      stopped ??= end(signal);
+      return stopped;
+    },
+  };
+}

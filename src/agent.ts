@@ -1,0 +1,65 @@
+/** Builds the subsystems and knows their order. */
+
+import { AccessToken } from "./auth/access_token.ts";
+import type { Config } from "./config.ts";
+import { type Dialect, DIALECTS } from "./dialect.ts";
+import { AgentError, Code } from "./errors.ts";
+import { EnvVars } from "./host/env_vars.ts";
+import { type User, Users } from "./host/users.ts";
+import { HostView } from "./host/view.ts";
+import type { Logger } from "./log/logger.ts";
+import type { Subsystem } from "./subsystem.ts";
+
+export interface Agent {
+  readonly config: Config;
+  readonly dialect: Dialect;
+  readonly log: Logger;
+  readonly view: HostView;
+  readonly users: Users;
+  readonly env: EnvVars;
+  readonly token: AccessToken;
+  /** What requests get that name no user or no folder. */
+  readonly defaults: { user: string; workdir: string };
+  /** In starting order; stopped in the reverse one. */
+  readonly subsystems: readonly Subsystem[];
+  /**
+   * The user called `name`, or the default one.
+   *
+   * @throws {AgentError} unauthenticated when unknown, permission_denied when the agent, not
+   * being root, can't act as that user
+   */
+  resolveUser(name: string | undefined): User;
+}
+
+export function createAgent(config: Config, log: Logger): Agent {
+  const users = new Users();
+  const ownUid = Deno.uid() ?? 0;
+  const ownName = users.userName(ownUid);
+  const defaults = { user: ownUid === 0 ? "root" : ownName, workdir: "" };
+  const env = new EnvVars();
+  const dialect = DIALECTS[config.dialect];
+  env.setOwn(`${dialect.envPrefix}_SANDBOX`, String(!config.isNotFc));
+
+  return {
+    config,
+    dialect,
+    log,
+    view: new HostView(`${config.runDir}/host`),
+    users,
+    env,
+    token: new AccessToken(),
+    defaults,
+    subsystems: [],
+    resolveUser(name) {
+      const user = users.lookup(name ?? defaults.user);
+      if (ownUid !== 0 && user.uid !== ownUid) {
+        throw new AgentError(
+          Code.PermissionDenied,
+          `the agent runs as '${ownName}' and can't act as '${user.name}': ` +
+            "start it as root to serve other users",
+        );
+      }
+      return user;
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * The access token, held as bytes so that it can be overwritten when it is replaced or
+ * cleared, and compared in constant time.
+ */
+
+const encoder = new TextEncoder();
+
+/** Compares without a branch on content; the time depends on the length of `given` alone. */
+export function equalBytes(given: Uint8Array, expected: Uint8Array): boolean {
+  let difference = given.length ^ expected.length;
+  for (let i = 0; i < given.length; i++) {
+    difference |= given[i]! ^ (expected[i % (expected.length || 1)] ?? 0);
+  }
+  return difference === 0;
+}
+
+export class AccessToken {
+  #bytes: Uint8Array | null = null;
+
+  get isSet(): boolean {
+    return this.#bytes !== null;
+  }
+
+  /** Replaces the token; the former one's bytes are overwritten. */
+  set(token: string): void {
+    const bytes = encoder.encode(token);
+    this.clear();
+    this.#bytes = bytes;
+  }
+
+  clear(): void {
+    this.#bytes?.fill(0);
+    this.#bytes = null;
+  }
+
+  /** Whether `given` is the token. False when none is set. */
+  matches(given: string): boolean {
+    if (this.#bytes === null) return false;
+    const bytes = encoder.encode(given);
+    const same = equalBytes(bytes, this.#bytes);
+    bytes.fill(0);
+    return same;
+  }
+
+  /** The token as text, for signatures; empty when none is set. */
+  reveal(): string {
+    return this.#bytes === null ? "" : new TextDecoder().decode(this.#bytes);
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * The one error type of the agent, and the one place where errors of the operating system get
+ * their code. Handlers throw; src/http/errors.ts and src/rpc/errors.ts turn what was thrown into
+ * answers. A message names the path, user or pid, and what to do where there is something to do.
+ */
+
+import { Code } from "@connectrpc/connect";
+
+export { Code };
+
+/** An error whose code and message may go to the client. */
+export class AgentError extends Error {
+  override name = "AgentError";
+
+  constructor(readonly code: Code, message: string, options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** Codes of errno names, as node:fs and Deno report them in `error.code`. */
+const CODE_BY_ERRNO: Readonly<Record<string, Code>> = {
+  ENOENT: Code.NotFound,
+  ENOTDIR: Code.Internal,
+  EEXIST: Code.AlreadyExists,
+  EACCES: Code.PermissionDenied,
+  EPERM: Code.PermissionDenied,
+  EROFS: Code.PermissionDenied,
+  ELOOP: Code.FailedPrecondition,
+  ENAMETOOLONG: Code.InvalidArgument,
+  ENOSPC: Code.ResourceExhausted,
+  EDQUOT: Code.ResourceExhausted,
+  EMFILE: Code.Unavailable,
+  ENFILE: Code.Unavailable,
+  EISDIR: Code.InvalidArgument,
+  ENOTEMPTY: Code.Internal,
+  EXDEV: Code.Internal,
+};
+
+/** The errno name of an error of the operating system, or undefined. */
+export function errnoOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const code = (error as { code?: unknown }).code;
+  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : undefined;
+}
+
+/** Whether the runtime refused the access: it is beyond the permission manifest. */
+export function isDenied(error: unknown): boolean {
+  return error instanceof Deno.errors.NotCapable;
+}
+
+/**
+ * Turns an error of the operating system into an AgentError.
+ *
+ * @param error what was thrown; an AgentError comes back as it is
+ * @param what what was tried, naming the object: `cannot open '/tmp/a'`
+ */
+export function fromOsError(error: unknown, what: string): AgentError {
+  if (error instanceof AgentError) return error;
+  if (isDenied(error)) {
+    return new AgentError(
+      Code.PermissionDenied,
+      `${what}: ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+  const errno = errnoOf(error);
+  const code = errno === undefined ? Code.Internal : CODE_BY_ERRNO[errno] ?? Code.Internal;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new AgentError(code, `${what}: ${reason}`, { cause: error });
+}

@@ -1,0 +1,73 @@
+/**
+ * The way of every request: CORS, token, then the one route or rpc whose path it names, byte
+ * for byte. Routes throw; here what they threw becomes an answer.
+ */
+
+import type { Agent } from "../agent.ts";
+import type { RpcHandler } from "../rpc/mount.ts";
+import { refuse } from "./auth_gate.ts";
+import { addCorsHeaders, isPreflight, preflightResponse } from "./cors.ts";
+import { errorResponse, responseForError } from "./errors.ts";
+
+export type RouteHandler = (request: Request, url: URL) => Response | Promise<Response>;
+
+/** `GET /health` → its handler. A GET route answers HEAD too. */
+export type Routes = ReadonlyMap<string, RouteHandler>;
+
+export interface RouterOptions {
+  agent: Agent;
+  routes: Routes;
+  /** Request path → rpc. */
+  rpcs: ReadonlyMap<string, RpcHandler>;
+}
+
+/** The fetch handler of the agent. */
+export function createRouter(options: RouterOptions): (request: Request) => Promise<Response> {
+  const { agent, routes, rpcs } = options;
+  const methodsByPath = new Map<string, string[]>();
+  for (const key of routes.keys()) {
+    const [method, path] = key.split(" ") as [string, string];
+    const allowed = method === "GET" ? ["GET", "HEAD"] : [method];
+    methodsByPath.set(path, [...methodsByPath.get(path) ?? [], ...allowed]);
+  }
+
+  async function answer(request: Request): Promise<Response> {
+    const url = new URL(request.url);
+    const path = url.pathname;
+    const refusal = refuse(request, path, agent.token, agent.dialect);
+    if (refusal !== null) return refusal;
+
+    const rpc = rpcs.get(path);
+    if (rpc !== undefined) return await rpc(request);
+
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const route = routes.get(`${method} ${path}`);
+    if (route !== undefined) return await route(request, url);
+
+    const allowed = methodsByPath.get(path);
+    if (allowed === undefined) return errorResponse(404, `no such path: ${path}`);
+    const allow = allowed.join(", ");
+    return errorResponse(405, `${request.method} is not allowed on ${path}: use ${allow}`, {
+      allow,
+    });
+  }
+
+  return async (request) => {
+    let response: Response;
+    try {
+      response = isPreflight(request) ? preflightResponse(request) : await answer(request);
+    } catch (error) {
+      response = responseForError(error);
+      if (response.status >= 500) {
+        agent.log.error("request failed", {
+          method: request.method,
+          path: new URL(request.url).pathname,
+          status: response.status,
+          reason: error instanceof Error ? error.message : String(error),
+        });
+      }
+    }
+    addCorsHeaders(response.headers);
+    return response;
+  };
+}

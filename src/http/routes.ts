@@ -1,0 +1,15 @@
+/** Every HTTP route: method and path to handler. */
+
+import type { Agent } from "../agent.ts";
+import type { Routes } from "./router.ts";
+import { envsRoute } from "./routes/envs.ts";
+import { healthRoute } from "./routes/health.ts";
+import { upgradeRoute } from "./routes/upgrade.ts";
+
+export function createRoutes(agent: Agent): Routes {
+  return new Map([
+    ["GET /health", healthRoute(agent)],
+    ["GET /envs", envsRoute(agent)],
+    ["POST /upgrade", upgradeRoute()],
+  ]);
+}

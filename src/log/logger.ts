@@ -1,0 +1,61 @@
+/**
+ * One JSON line an event. Lines carry names, ids, sizes and codes, never payloads, tokens or
+ * environment values. `debug` lines exist only with --verbose.
+ */
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
+export type LogSink = (line: string) => void;
+
+export interface Logger {
+  debug(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+  /** Sends every later line to `sink` too; returns what takes it away again. */
+  addSink(sink: LogSink): () => void;
+}
+
+export interface LoggerOptions {
+  verbose: boolean;
+  /** Where lines go first; standard error unless a test says otherwise. */
+  write?: LogSink;
+  /** Milliseconds since the epoch. */
+  now?: () => number;
+}
+
+const encoder = new TextEncoder();
+
+function writeToStderr(line: string): void {
+  try {
+    Deno.stderr.writeSync(encoder.encode(line + "\n"));
+  } catch {
+    // Whoever started the agent closed its standard error: there is nowhere left to say so.
+  }
+}
+
+/** Makes a logger; lines are `{"ts","level","event",…fields}`, ts in RFC 3339. */
+export function createLogger(options: LoggerOptions): Logger {
+  const write = options.write ?? writeToStderr;
+  const now = options.now ?? Date.now;
+  const sinks = new Set<LogSink>();
+
+  function log(level: LogLevel, event: string, fields?: LogFields): void {
+    const line = JSON.stringify({ ts: new Date(now()).toISOString(), level, event, ...fields });
+    write(line);
+    for (const sink of sinks) sink(line);
+  }
+
+  return {
+    debug: (event, fields) => {
+      if (options.verbose) log("debug", event, fields);
+    },
+    info: (event, fields) => log("info", event, fields),
+    warn: (event, fields) => log("warn", event, fields),
+    error: (event, fields) => log("error", event, fields),
+    addSink(sink) {
+      sinks.add(sink);
+      return () => sinks.delete(sink);
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** Flags, configuration, agent, listener; nothing else. */
+
+import { createAgent } from "./agent.ts";
+import { type Config, parseArgs, usage, UsageError } from "./config.ts";
+import { listen } from "./http/server.ts";
+import { createLogger } from "./log/logger.ts";
+import { COMMIT, ENVD_VERSION } from "./version.ts";
+
+/** Longest that stopping may take before the process ends all the same. */
+const STOP_BUDGET_MS = 5000;
+
+function readConfig(): Config {
+  try {
+    return parseArgs(Deno.args);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    console.error(`denvd: ${error.message}\n${usage()}`);
+    Deno.exit(2);
+  }
+}
+
+async function main(): Promise<void> {
+  const config = readConfig();
+  if (config.help) return console.log(usage());
+  if (config.version) return console.log(ENVD_VERSION);
+  if (config.commit) return console.log(COMMIT);
+
+  const agent = createAgent(config, createLogger({ verbose: config.verbose }));
+  for (const subsystem of agent.subsystems) await subsystem.start();
+  const server = listen(agent);
+
+  let stopping = false;
+  const stop = async (signal: string) => {
+    if (stopping) return;
+    stopping = true;
+    agent.log.info("stopping", { signal });
+    setTimeout(() => Deno.exit(1), STOP_BUDGET_MS);
+    server.shutdown();
+    for (const subsystem of agent.subsystems.toReversed()) {
+      await subsystem.stop().catch((error) =>
+        agent.log.error("subsystem did not stop", { name: subsystem.name, reason: String(error) })
+      );
+    }
+    Deno.exit(0);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    Deno.addSignalListener(signal, () => stop(signal));
+  }
+}
+
+await main();

@@ -1,0 +1,99 @@
+/**
+ * Mounts both services: Connect (JSON and binary) and gRPC-Web. A unary error is an HTTP
+ * status with JSON, a streaming one travels in the end-of-stream envelope.
+ */
+
+import {
+  ConnectError,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type ServiceImpl,
+} from "@connectrpc/connect";
+import {
+  universalServerRequestFromFetch,
+  universalServerResponseToFetch,
+} from "@connectrpc/connect/protocol";
+import type { Filesystem } from "../gen/filesystem_pb.ts";
+import { Filesystem as FilesystemService } from "../gen/filesystem_pb.ts";
+import { Process as ProcessService } from "../gen/process_pb.ts";
+import { errorResponse } from "../http/errors.ts";
+import type { Logger } from "../log/logger.ts";
+import { gzipCompression } from "./compression.ts";
+import { errorInterceptor } from "./errors.ts";
+
+export type RpcHandler = (request: Request) => Promise<Response>;
+
+/** Milliseconds of Connect-Timeout-Ms; undefined when absent or 0: no bound. */
+export const deadlineMs = createContextKey<number | undefined>(undefined);
+
+/** A larger request is refused; input of a process comes in far smaller messages. */
+const READ_MAX_BYTES = 64 * 1024 * 1024;
+
+const TIMEOUT_HEADER = "connect-timeout-ms";
+
+export interface RpcServices {
+  process: ServiceImpl<typeof ProcessService>;
+  filesystem: ServiceImpl<typeof Filesystem>;
+}
+
+/** The rpcs by request path. */
+export function mountRpcs(services: RpcServices, log: Logger): ReadonlyMap<string, RpcHandler> {
+  const router = createConnectRouter({
+    grpc: false,
+    acceptCompression: [gzipCompression],
+    readMaxBytes: READ_MAX_BYTES,
+    interceptors: [errorInterceptor(log)],
+  })
+    .service(ProcessService, services.process)
+    .service(FilesystemService, services.filesystem);
+
+  return new Map(router.handlers.map((handler) => [
+    handler.requestPath,
+    async (request: Request) => {
+      const universal = universalServerRequestFromFetch(request, { httpVersion: "1.1" });
+      const contextValues = createContextValues();
+      const header = takeDeadline(universal.header, (ms) => contextValues.set(deadlineMs, ms));
+      try {
+        const answer = await handler({ ...universal, header, contextValues });
+        if (answer.status >= 400 && answer.body === undefined) {
+          return plainRefusal(answer.status, request, handler.allowedMethods);
+        }
+        return universalServerResponseToFetch(answer);
+      } catch (error) {
+        const { rawMessage } = ConnectError.from(error);
+        return errorResponse(500, rawMessage);
+      }
+    },
+  ]));
+}
+
+/**
+ * The handler's own timer stands in for the library's, which would only abort the signal and
+ * takes 0 for "at once". A value that is no number stays, so that the library refuses it.
+ */
+function takeDeadline(header: Headers, set: (ms: number) => void): Headers {
+  const value = header.get(TIMEOUT_HEADER);
+  if (value === null || !/^\d{1,10}$/.test(value)) return header;
+  const own = new Headers(header);
+  own.delete(TIMEOUT_HEADER);
+  if (Number(value) > 0) set(Number(value));
+  return own;
+}
+
+/** 405 and 415 have no body of their own. */
+function plainRefusal(status: number, request: Request, methods: readonly string[]): Response {
+  const path = new URL(request.url).pathname;
+  if (status === 405) {
+    return errorResponse(405, `${request.method} is not allowed on ${path}: use POST`, {
+      allow: methods.join(", "),
+    });
+  }
+  const type = request.headers.get("content-type") ?? "none";
+  return errorResponse(
+    status,
+    `content type ${type} is not understood on ${path}: ` +
+      "unary calls take application/json or application/proto, " +
+      "streams application/connect+json or application/connect+proto",
+  );
+}

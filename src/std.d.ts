@@ -1,0 +1,65 @@
+/**
+ * Types of the @std modules in use. The npm republication that deno.json maps the names to has
+ * none, and without these everything from it would silently be `any`.
+ */
+
+declare module "@std/assert" {
+  export class AssertionError extends Error {}
+  export function assert(expr: unknown, msg?: string): asserts expr;
+  export function assertEquals<T>(actual: T, expected: T, msg?: string): void;
+  export function assertNotEquals<T>(actual: T, expected: T, msg?: string): void;
+  export function assertExists<T>(actual: T, msg?: string): asserts actual is NonNullable<T>;
+  export function assertMatch(actual: string, expected: RegExp, msg?: string): void;
+  export function assertNotMatch(actual: string, expected: RegExp, msg?: string): void;
+  export function assertStringIncludes(actual: string, expected: string, msg?: string): void;
+  export function assertGreater<T>(actual: T, expected: T, msg?: string): void;
+  export function assertLess<T>(actual: T, expected: T, msg?: string): void;
+  export function assertLessOrEqual<T>(actual: T, expected: T, msg?: string): void;
+  export function assertInstanceOf<T>(
+    actual: unknown,
+    // deno-lint-ignore no-explicit-any
+    expectedType: abstract new (...args: any[]) => T,
+    msg?: string,
+  ): asserts actual is T;
+  export function assertThrows<E extends Error>(
+    fn: () => unknown,
+    // deno-lint-ignore no-explicit-any
+    ErrorClass?: abstract new (...args: any[]) => E,
+    msgIncludes?: string,
+    msg?: string,
+  ): E;
+  export function assertRejects<E extends Error>(
+    fn: () => PromiseLike<unknown>,
+    // deno-lint-ignore no-explicit-any
+    ErrorClass?: abstract new (...args: any[]) => E,
+    msgIncludes?: string,
+    msg?: string,
+  ): Promise<E>;
+  export function fail(msg?: string): never;
+}
+
+declare module "@std/path" {
+  export function join(...paths: string[]): string;
+  export function dirname(path: string): string;
+  export function basename(path: string, suffix?: string): string;
+  export function resolve(...paths: string[]): string;
+  export function relative(from: string, to: string): string;
+}
+
+declare module "@std/path/posix" {
+  export function join(...paths: string[]): string;
+  export function dirname(path: string): string;
+  export function basename(path: string, suffix?: string): string;
+  export function extname(path: string): string;
+  export function normalize(path: string): string;
+  export function isAbsolute(path: string): boolean;
+}
+
+declare module "@std/http/status" {
+  export const STATUS_TEXT: Readonly<Record<number, string>>;
+}
+
+declare module "@std/media-types" {
+  /** The content type of an extension (with or without the dot), charset included. */
+  export function contentType(extensionOrType: string): string | undefined;
+}
