@@ -6,8 +6,9 @@
  * agent itself gets explicit flags.
  */
 
-import { parseArgs, UsageError } from "../src/config.ts";
+import { parseArgs, usage, UsageError } from "../src/config.ts";
 import { startLocalAgent } from "./local_agent.ts";
+import { fetchModules, findProgram } from "./setup.ts";
 
 interface Tool {
   name: string;
@@ -23,33 +24,11 @@ const TOOLS: readonly Tool[] = [
   { name: "setpriv", package: "util-linux", gives: "commands as other users" },
 ];
 
-function isExecutable(name: string): boolean {
-  return ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].some((folder) => {
-    try {
-      return Deno.statSync(`${folder}/${name}`).isFile;
-    } catch {
-      return false;
-    }
-  });
-}
-
-async function prefetch(): Promise<void> {
-  const { success } = await new Deno.Command(Deno.execPath(), {
-    args: ["install", "--quiet", "--frozen", "--entrypoint", "src/main.ts"],
-    cwd: new URL("..", import.meta.url).pathname,
-    stdout: "null",
-  }).spawn().status;
-  if (!success) throw new Error("cannot fetch the packages that the agent needs");
-}
-
-function listenOptions(
-  args: readonly string[],
-): { port: number; address?: string; rest: string[] } {
-  const config = parseArgs(args);
-  const rest = [...args];
-  // The last of two equal flags counts, so what the caller gave may stay in the arguments.
+/** Where the agent is to listen: 127.0.0.1:49983 unless the arguments name something else. */
+function listenOptions(args: readonly string[]): { port: number; address?: string } {
+  const { port, address } = parseArgs(args);
   const named = args.some((arg) => /^--?address(=|$)/.test(arg));
-  return { port: config.port, address: named ? config.address : undefined, rest };
+  return { port, address: named ? address : undefined };
 }
 
 async function answers(url: string, signal: AbortSignal): Promise<boolean> {
@@ -63,12 +42,15 @@ async function answers(url: string, signal: AbortSignal): Promise<boolean> {
 }
 
 async function main(): Promise<number> {
+  if (parseArgs(Deno.args).help) {
+    console.log(usage());
+    return 0;
+  }
   const options = listenOptions(Deno.args);
-  await prefetch();
+  await fetchModules(["src/main.ts"]);
   const agent = await startLocalAgent({
-    port: options.port,
-    address: options.address,
-    args: ["--isnotfc", ...options.rest],
+    ...options,
+    args: ["--isnotfc", ...Deno.args],
   });
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     Deno.addSignalListener(signal, () => agent.stop());
@@ -77,7 +59,7 @@ async function main(): Promise<number> {
   agent.child.status.then(() => ended.abort());
 
   if (await answers(agent.url, ended.signal)) {
-    const missing = TOOLS.filter((tool) => !isExecutable(tool.name));
+    const missing = TOOLS.filter((tool) => findProgram(tool.name) === undefined);
     const off = [
       ...Deno.uid() === 0 ? [] : ["other users: run as root to serve them"],
       ...agent.lacks,

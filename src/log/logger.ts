@@ -1,6 +1,7 @@
 /**
  * One JSON line an event. Lines carry names, ids, sizes and codes, never payloads, tokens or
- * environment values. `debug` lines exist only with --verbose.
+ * environment values. Standard error gets warnings and errors, and everything with --verbose;
+ * `debug` lines exist only with --verbose.
  */
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -18,7 +19,7 @@ export interface Logger {
 
 export interface LoggerOptions {
   verbose: boolean;
-  /** Where lines go first; standard error unless a test says otherwise. */
+  /** Stands in for standard error in tests. */
   write?: LogSink;
   /** Milliseconds since the epoch. */
   now?: () => number;
@@ -42,7 +43,7 @@ export function createLogger(options: LoggerOptions): Logger {
 
   function log(level: LogLevel, event: string, fields?: LogFields): void {
     const line = JSON.stringify({ ts: new Date(now()).toISOString(), level, event, ...fields });
-    write(line);
+    if (options.verbose || level === "warn" || level === "error") write(line);
     for (const sink of sinks) sink(line);
   }
 
