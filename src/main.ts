@@ -1,6 +1,6 @@
 /** Flags, configuration, agent, listener; nothing else. */
 
-import { createAgent } from "./agent.ts";
+import { type Agent, createAgent } from "./agent.ts";
 import { type Config, parseArgs, usage, UsageError } from "./config.ts";
 import { listen } from "./http/server.ts";
 import { createLogger } from "./log/logger.ts";
@@ -19,6 +19,19 @@ function readConfig(): Config {
   }
 }
 
+function listenOrExit(agent: Agent, started: Promise<void>): Deno.HttpServer {
+  try {
+    return listen(agent, started);
+  } catch (error) {
+    const { address, port } = agent.config;
+    const reason = error instanceof Deno.errors.AddrInUse
+      ? "the address is in use"
+      : (error as Error).message;
+    console.error(`denvd: cannot listen on ${address}:${port}: ${reason}`);
+    Deno.exit(1);
+  }
+}
+
 async function main(): Promise<void> {
   const config = readConfig();
   if (config.help) return console.log(usage());
@@ -26,8 +39,11 @@ async function main(): Promise<void> {
   if (config.commit) return console.log(COMMIT);
 
   const agent = createAgent(config, createLogger({ verbose: config.verbose }));
+  // The port first: an agent that can't have it must not touch what the one that has it left.
+  const started = Promise.withResolvers<void>();
+  const server = listenOrExit(agent, started.promise);
   for (const subsystem of agent.subsystems) await subsystem.start();
-  const server = listen(agent);
+  started.resolve();
 
   let stopping = false;
   const stop = async (signal: string) => {

@@ -16,8 +16,12 @@ export function createHandler(agent: Agent): (request: Request) => Promise<Respo
   return createRouter({ agent, routes: createRoutes(agent), rpcs });
 }
 
-/** Listens on the configured address and port. */
-export function listen(agent: Agent): Deno.HttpServer<Deno.NetAddr> {
+/**
+ * Listens on the configured address and port; requests are answered once `started` resolves.
+ *
+ * @throws {Deno.errors.AddrInUse} when the port is taken
+ */
+export function listen(agent: Agent, started: Promise<void>): Deno.HttpServer<Deno.NetAddr> {
   const handler = createHandler(agent);
   return Deno.serve({
     hostname: agent.config.address,
@@ -27,5 +31,5 @@ export function listen(agent: Agent): Deno.HttpServer<Deno.NetAddr> {
       agent.log.error("request failed", { reason: String(error) });
       return new Response(null, { status: 500 });
     },
-  }, (request) => handler(request));
+  }, (request) => started.then(() => handler(request)));
 }
