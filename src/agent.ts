@@ -1,6 +1,7 @@
 /** Builds the subsystems and knows their order. */
 
 import { AccessToken } from "./auth/access_token.ts";
+import { Cgroups } from "./cgroup/cgroup2.ts";
 import type { Config } from "./config.ts";
 import { type Dialect, DIALECTS } from "./dialect.ts";
 import { AgentError, Code } from "./errors.ts";
@@ -18,6 +19,8 @@ export interface Agent {
   readonly users: Users;
   readonly env: EnvVars;
   readonly token: AccessToken;
+  /** The cgroup2 tree below the agent, where there is one and it is wanted. */
+  readonly cgroups: Cgroups | undefined;
   /** What requests get that name no user or no folder. */
   readonly defaults: { user: string; workdir: string };
   /** In starting order; stopped in the reverse one. */
@@ -48,6 +51,7 @@ export function createAgent(config: Config, log: Logger): Agent {
     users,
     env,
     token: new AccessToken(),
+    cgroups: config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot),
     defaults,
     subsystems: [],
     resolveUser(name) {
