@@ -6,6 +6,8 @@ import type { Config } from "./config.ts";
 import { type Dialect, DIALECTS } from "./dialect.ts";
 import { AgentError, Code } from "./errors.ts";
 import { EnvVars } from "./host/env_vars.ts";
+import { Init } from "./host/init.ts";
+import { Metrics } from "./host/metrics.ts";
 import { type User, Users } from "./host/users.ts";
 import { HostView } from "./host/view.ts";
 import type { Logger } from "./log/logger.ts";
@@ -19,12 +21,16 @@ export interface Agent {
   readonly users: Users;
   readonly env: EnvVars;
   readonly token: AccessToken;
+  readonly init: Init;
+  readonly metrics: Metrics;
   /** The cgroup2 tree below the agent, where there is one and it is wanted. */
   readonly cgroups: Cgroups | undefined;
   /** What requests get that name no user or no folder. */
   readonly defaults: { user: string; workdir: string };
   /** In starting order; stopped in the reverse one. */
   readonly subsystems: readonly Subsystem[];
+  /** Takes every subsystem up again; harmless when they run. What it gives goes out as headers. */
+  resume(reason: string): Promise<HeadersInit | void>;
   /**
    * The user called `name`, or the default one.
    *
@@ -43,17 +49,32 @@ export function createAgent(config: Config, log: Logger): Agent {
   const dialect = DIALECTS[config.dialect];
   env.setOwn(`${dialect.envPrefix}_SANDBOX`, String(!config.isNotFc));
 
+  const view = new HostView(`${config.runDir}/host`);
+  const token = new AccessToken();
+  const subsystems: Subsystem[] = [];
+  const resume = async (reason: string): Promise<void> => {
+    for (const subsystem of subsystems) {
+      const { name } = subsystem;
+      await subsystem.resume().catch((error) =>
+        log.error("subsystem did not resume", { name, reason, error: String(error) })
+      );
+    }
+  };
+
   return {
     config,
     dialect,
     log,
-    view: new HostView(`${config.runDir}/host`),
+    view,
     users,
     env,
-    token: new AccessToken(),
+    token,
+    init: new Init({ token, env, defaults, resume, mmdsHash: () => Promise.resolve(null) }),
+    metrics: new Metrics(view),
     cgroups: config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot),
     defaults,
-    subsystems: [],
+    subsystems,
+    resume,
     resolveUser(name) {
       const user = users.lookup(name ?? defaults.user);
       if (ownUid !== 0 && user.uid !== ownUid) {

@@ -16,6 +16,12 @@ export function equalBytes(given: Uint8Array, expected: Uint8Array): boolean {
 
 export class AccessToken {
   #bytes: Uint8Array | null = null;
+  #generation = 0;
+
+  /** Another number after each change: what was decided about a token before is void. */
+  get generation(): number {
+    return this.#generation;
+  }
 
   get isSet(): boolean {
     return this.#bytes !== null;
@@ -23,14 +29,18 @@ export class AccessToken {
 
   /** Replaces the token; the former one's bytes are overwritten. */
   set(token: string): void {
-    const bytes = encoder.encode(token);
+    if (this.matches(token)) return;
     this.clear();
-    this.#bytes = bytes;
+    this.#bytes = encoder.encode(token);
+    this.#generation++;
   }
 
+  /** Forgets the token; its bytes are overwritten. */
   clear(): void {
-    this.#bytes?.fill(0);
+    if (this.#bytes === null) return;
+    this.#bytes.fill(0);
     this.#bytes = null;
+    this.#generation++;
   }
 
   /** Whether `given` is the token. False when none is set. */

@@ -18,9 +18,9 @@ const EXEMPT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The path as it stands in the request line. `Request.url` is normalised (dot segments go), so
- * what only becomes an exempt path by that does not count as one: the router compares the same
- * text.
+ * Whether a request is let through without the token.
+ *
+ * @param path as it stands in the request line (raw_target.ts)
  */
 export function isExempt(method: string, path: string, dialect: Dialect): boolean {
   const key = `${method} ${path}`;

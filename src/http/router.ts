@@ -8,6 +8,7 @@ import type { RpcHandler } from "../rpc/mount.ts";
 import { refuse } from "./auth_gate.ts";
 import { addCorsHeaders, isPreflight, preflightResponse } from "./cors.ts";
 import { errorResponse, responseForError } from "./errors.ts";
+import { rawTarget } from "./raw_target.ts";
 
 export type RouteHandler = (request: Request, url: URL) => Response | Promise<Response>;
 
@@ -32,8 +33,9 @@ export function createRouter(options: RouterOptions): (request: Request) => Prom
   }
 
   async function answer(request: Request): Promise<Response> {
-    const url = new URL(request.url);
-    const path = url.pathname;
+    const target = rawTarget(request);
+    if (target === null) return errorResponse(400, "malformed Host header or request target");
+    const { path, search } = target;
     const refusal = refuse(request, path, agent.token, agent.dialect);
     if (refusal !== null) return refusal;
 
@@ -42,7 +44,9 @@ export function createRouter(options: RouterOptions): (request: Request) => Prom
 
     const method = request.method === "HEAD" ? "GET" : request.method;
     const route = routes.get(`${method} ${path}`);
-    if (route !== undefined) return await route(request, url);
+    if (route !== undefined) {
+      return await route(request, new URL(`http://agent${path}${search}`));
+    }
 
     const allowed = methodsByPath.get(path);
     if (allowed === undefined) return errorResponse(404, `no such path: ${path}`);
@@ -61,7 +65,7 @@ export function createRouter(options: RouterOptions): (request: Request) => Prom
       if (response.status >= 500) {
         agent.log.error("request failed", {
           method: request.method,
-          path: new URL(request.url).pathname,
+          path: rawTarget(request)?.path,
           status: response.status,
           reason: error instanceof Error ? error.message : String(error),
         });
