@@ -12,8 +12,10 @@ type Kind = "read" | "write" | "net" | "env" | "run" | "sys";
 type Grants = string[] | { allow?: string[]; deny?: string[] };
 type PermissionSet = Partial<Record<Kind, Grants>>;
 
-const GUEST_RUN_DIR = "/run/denvd";
-const GUEST_LIB_DIR = "/usr/lib/denvd";
+/** Where things stand in the guest; the sets of deno.json name these. */
+export const GUEST_RUN_DIR = "/run/denvd";
+export const GUEST_LIB_DIR = "/usr/lib/denvd";
+export const GUEST_LISTEN = "0.0.0.0:49983";
 
 export interface FlagOptions {
   set: SetName;

@@ -29,6 +29,8 @@ export interface Config {
   version: boolean;
   /** Print the commit and exit. */
   commit: boolean;
+  /** Print the permission flags that the build carries and exit. */
+  permissions: boolean;
   /** Print the flags and exit. */
   help: boolean;
 }
@@ -53,6 +55,7 @@ const FLAGS: readonly Flag[] = [
   { name: "verbose", key: "verbose", help: "log one JSON line an event" },
   { name: "version", key: "version", help: "print the version of the contract and exit" },
   { name: "commit", key: "commit", help: "print the commit and exit" },
+  { name: "permissions", key: "permissions", help: "print the build's permissions and exit" },
   { name: "help", key: "help", help: "print this and exit" },
 ];
 
@@ -70,6 +73,7 @@ const DEFAULTS: Readonly<Config> = {
   verbose: false,
   version: false,
   commit: false,
+  permissions: false,
   help: false,
 };
 

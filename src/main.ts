@@ -1,10 +1,11 @@
 /** Flags, configuration, agent, listener; nothing else. */
 
 import { type Agent, createAgent } from "./agent.ts";
+import { BUILT_PERMISSIONS, COMMIT } from "./build.ts";
 import { type Config, parseArgs, usage, UsageError } from "./config.ts";
 import { listen } from "./http/server.ts";
 import { createLogger } from "./log/logger.ts";
-import { COMMIT, ENVD_VERSION } from "./version.ts";
+import { ENVD_VERSION } from "./version.ts";
 
 /** Longest that stopping may take before the process ends all the same. */
 const STOP_BUDGET_MS = 5000;
@@ -32,11 +33,20 @@ function listenOrExit(agent: Agent, started: Promise<void>): Deno.HttpServer {
   }
 }
 
+function printPermissions(): void {
+  if (BUILT_PERMISSIONS === undefined) {
+    console.error("denvd: run from the sources: the permission flags are on the command line");
+    Deno.exit(1);
+  }
+  console.log(BUILT_PERMISSIONS.join("\n"));
+}
+
 async function main(): Promise<void> {
   const config = readConfig();
   if (config.help) return console.log(usage());
   if (config.version) return console.log(ENVD_VERSION);
   if (config.commit) return console.log(COMMIT);
+  if (config.permissions) return printPermissions();
 
   const agent = createAgent(config, createLogger({ verbose: config.verbose }));
   // The port first: an agent that can't have it must not touch what the one that has it left.

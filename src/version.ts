@@ -7,6 +7,3 @@ export const VERSION = "0.1.0";
  * recursive watching.
  */
 export const ENVD_VERSION = "0.1.3";
-
-/** Commit that the agent was built from; the build replaces it. */
-export const COMMIT = "unknown";

@@ -1,0 +1,133 @@
+/**
+ * `deno task bundle [--set guest] [--net ADDRESS:PORT]... [--out dist]`: makes the two files that
+ * a guest needs besides Deno itself and the scripts of rootfs/:
+ *
+ *   denvd.js   the agent and its packages in one minified file
+ *   denvd      a launcher that execs deno with exactly the flags of the set, `--permissions`
+ *              prints them
+ *
+ * The same sources give the same bytes. Host-side, run with -A: it starts `deno bundle`, which
+ * fetches its bundler from npm once.
+ */
+
+import { parseArgs } from "node:util";
+import { join } from "@std/path";
+import { GUEST_LIB_DIR, GUEST_LISTEN, GUEST_RUN_DIR } from "./permissions.ts";
+import { permissionFlags, projectRoot, readSets, type SetName } from "./permissions.ts";
+
+/** What every run of the agent gets beside its permissions; design: flat memory after streams. */
+export const V8_FLAGS = "--v8-flags=--optimize-for-size";
+
+/**
+ * Nothing is resolved but the file itself: no configuration found on the way up, and no module
+ * from elsewhere, since a dynamic import of a well-known host needs no net permission.
+ */
+const CLOSED_FLAGS = ["--no-config", "--no-lock", "--no-remote", "--no-npm"];
+
+export interface BuildOptions {
+  set: SetName;
+  /** Further `address:port` that the agent may reach: a log collector. */
+  net: readonly string[];
+  /** Folder of what is made. */
+  out: string;
+}
+
+/** Options of the command lines of bundle and compile. */
+export function buildOptions(args: readonly string[]): BuildOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      set: { type: "string", default: "guest" },
+      net: { type: "string", multiple: true, default: [] },
+      out: { type: "string", default: join(projectRoot, "dist") },
+    },
+  });
+  if (!(values.set in readSets())) throw new Error(`there is no permission set '${values.set}'`);
+  return { set: values.set as SetName, net: values.net, out: values.out };
+}
+
+/** The permission flags of a build: those of the set, as in the guest. */
+export function buildFlags(options: BuildOptions): string[] {
+  return permissionFlags({
+    set: options.set,
+    runDir: GUEST_RUN_DIR,
+    libDir: GUEST_LIB_DIR,
+    listen: GUEST_LISTEN,
+    extraNet: options.net,
+  });
+}
+
+/** A word of the shell. */
+function quoted(word: string): string {
+  return /^[\w./:,=@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Text of the launcher. */
+export function launcherText(set: SetName, flags: readonly string[]): string {
+  const words = flags.map((flag) => `  ${quoted(flag)} \\`).join("\n");
+  return `#!/bin/sh
+# denvd, made by \`deno task bundle\`: execs deno with the permission set \`${set}\` and nothing
+# else; \`denvd --permissions\` prints the flags. The bundle stands beside this file, and so may
+# deno; else it is the one on PATH.
+self=$(readlink -f -- "$0") && dir=\${self%/*} || exit 1
+case \${1-} in -permissions | --permissions)
+  printf '%s\\n' \\
+${words.replaceAll(/^/gm, "  ").slice(0, -2)}
+  exit
+  ;;
+esac
+deno=$dir/deno
+[ -x "$deno" ] || deno=$(command -v deno) || {
+  echo "denvd: no deno beside $self or on PATH" >&2
+  exit 127
+}
+# Caches beside the bundle, where no grant leads, and no look-up of newer versions.
+export DENO_DIR="$dir/cache" DENO_NO_UPDATE_CHECK=1
+exec "$deno" run --quiet ${[...CLOSED_FLAGS, V8_FLAGS].join(" ")} \\
+${words}
+  "$dir/denvd.js" "$@"
+`;
+}
+
+/** Commit of the checkout, with `-dirty` when it is not what was committed. */
+async function commit(): Promise<string> {
+  const { success, stdout } = await new Deno.Command("git", {
+    args: ["describe", "--always", "--abbrev=40", "--dirty", "--exclude", "*"],
+    cwd: projectRoot,
+    stderr: "null",
+  }).output().catch(() => ({ success: false, stdout: new Uint8Array() }));
+  return success ? new TextDecoder().decode(stdout).trim() : "unknown";
+}
+
+/** Puts `value` in the place of the one string literal `"{{denvd:slot}}"`. */
+export function fillSlot(code: string, slot: string, value: string): string {
+  const parts = code.split(`"{{denvd:${slot}}}"`);
+  if (parts.length !== 2) throw new Error(`the slot ${slot} stands ${parts.length - 1} times`);
+  return parts.join(JSON.stringify(value));
+}
+
+/** Bundles the agent into one file; returns its path. */
+export async function makeBundle(options: BuildOptions): Promise<string> {
+  const bundle = join(options.out, "denvd.js");
+  await Deno.mkdir(options.out, { recursive: true });
+  const { success } = await new Deno.Command(Deno.execPath(), {
+    args: ["bundle", "--quiet", "--minify", "--frozen", "-o", bundle, "src/main.ts"],
+    cwd: projectRoot,
+    stdin: "null",
+  }).spawn().status;
+  if (!success) throw new Error("deno bundle failed");
+  let code = await Deno.readTextFile(bundle);
+  code = fillSlot(code, "commit", await commit());
+  code = fillSlot(code, "permissions", buildFlags(options).join("\n"));
+  await Deno.writeTextFile(bundle, code);
+  return bundle;
+}
+
+if (import.meta.main) {
+  const options = buildOptions(Deno.args);
+  const bundle = await makeBundle(options);
+  const launcher = join(options.out, "denvd");
+  await Deno.writeTextFile(launcher, launcherText(options.set, buildFlags(options)));
+  await Deno.chmod(launcher, 0o755);
+  console.log(`made ${launcher} and ${bundle} (set ${options.set})`);
+}
