@@ -63,3 +63,28 @@ declare module "@std/media-types" {
   /** The content type of an extension (with or without the dot), charset included. */
   export function contentType(extensionOrType: string): string | undefined;
 }
+
+declare module "busboy" {
+  import type { Readable } from "node:stream";
+
+  /** A parser: the body is written to it, parts come as events. */
+  export interface Form {
+    write(chunk: Uint8Array, done: () => void): boolean;
+    end(): void;
+    destroy(error: Error): void;
+    on(
+      event: "file",
+      listener: (name: string | undefined, stream: Readable, info: { filename?: string }) => void,
+    ): this;
+    on(event: "field", listener: (name: string | undefined, value: string) => void): this;
+    on(event: "error", listener: (error: Error) => void): this;
+    on(event: "finish", listener: () => void): this;
+  }
+
+  /** @throws when the content type is no form or has no boundary */
+  export default function busboy(options: {
+    headers: { "content-type": string };
+    preservePath?: boolean;
+    defParamCharset?: string;
+  }): Form;
+}
