@@ -11,6 +11,7 @@ import { Metrics } from "./host/metrics.ts";
 import { type User, Users } from "./host/users.ts";
 import { HostView } from "./host/view.ts";
 import type { Logger } from "./log/logger.ts";
+import { Processes } from "./process/processes.ts";
 import type { Subsystem } from "./subsystem.ts";
 
 export interface Agent {
@@ -25,6 +26,7 @@ export interface Agent {
   readonly metrics: Metrics;
   /** The cgroup2 tree below the agent, where there is one and it is wanted. */
   readonly cgroups: Cgroups | undefined;
+  readonly processes: Processes;
   /** What requests get that name no user or no folder. */
   readonly defaults: { user: string; workdir: string };
   /** In starting order; stopped in the reverse one. */
@@ -51,7 +53,9 @@ export function createAgent(config: Config, log: Logger): Agent {
 
   const view = new HostView(`${config.runDir}/host`);
   const token = new AccessToken();
-  const subsystems: Subsystem[] = [];
+  const cgroups = config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot);
+  const processes = new Processes({ config, log, env, defaults, cgroups, view });
+  const subsystems: Subsystem[] = [processes];
   const resume = async (reason: string): Promise<void> => {
     for (const subsystem of subsystems) {
       const { name } = subsystem;
@@ -71,7 +75,8 @@ export function createAgent(config: Config, log: Logger): Agent {
     token,
     init: new Init({ token, env, defaults, resume, mmdsHash: () => Promise.resolve(null) }),
     metrics: new Metrics(view),
-    cgroups: config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot),
+    cgroups,
+    processes,
     defaults,
     subsystems,
     resume,

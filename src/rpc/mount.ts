@@ -59,13 +59,33 @@ export function mountRpcs(services: RpcServices, log: Logger): ReadonlyMap<strin
         if (answer.status >= 400 && answer.body === undefined) {
           return plainRefusal(answer.status, request, handler.allowedMethods);
         }
-        return universalServerResponseToFetch(answer);
+        return universalServerResponseToFetch({ ...answer, body: await begun(answer.body) });
       } catch (error) {
         const { rawMessage } = ConnectError.from(error);
         return errorResponse(500, rawMessage);
       }
     },
   ]));
+}
+
+/**
+ * Waits for the first message: headers go out with it, so a client that sees them knows that the
+ * process or the watch has begun.
+ */
+async function begun<T>(body: AsyncIterable<T> | undefined): Promise<AsyncIterable<T> | undefined> {
+  if (body === undefined) return undefined;
+  const iterator = body[Symbol.asyncIterator]();
+  let first: Promise<IteratorResult<T>> | undefined = Promise.resolve(await iterator.next());
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next() {
+        const result = first ?? iterator.next();
+        first = undefined;
+        return result;
+      },
+      throw: iterator.throw?.bind(iterator),
+    }),
+  };
 }
 
 /**

@@ -1,0 +1,68 @@
+/**
+ * Reads a child's output. One buffer is used over and over while little comes; a full one is
+ * handed on whole instead of being copied.
+ */
+
+const READ_BYTES = 64 * 1024;
+/** Below this a copy is cheaper than a new buffer. */
+const COPY_BELOW_BYTES = 16 * 1024;
+
+export class ChunkReader {
+  readonly #reader: ReadableStreamBYOBReader;
+  #buffer = new Uint8Array(READ_BYTES);
+  #pushedBack: Uint8Array | undefined;
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.getReader({ mode: "byob" });
+  }
+
+  /** The next bytes, the caller's to keep; null at the end. */
+  async read(): Promise<Uint8Array | null> {
+    const back = this.#pushedBack;
+    if (back !== undefined) {
+      this.#pushedBack = undefined;
+      return back;
+    }
+    const { value, done } = await this.#reader.read(this.#buffer);
+    if (done || value === undefined) return null;
+    if (value.length < COPY_BELOW_BYTES) {
+      this.#buffer = new Uint8Array(value.buffer);
+      return value.slice();
+    }
+    this.#buffer = new Uint8Array(READ_BYTES);
+    return value;
+  }
+
+  /** Puts bytes back, to be read first. */
+  pushBack(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.#pushedBack = bytes;
+  }
+
+  /** Drops what is unread; nobody reads on. */
+  close(): void {
+    // A stream that failed is closed all the same.
+    this.#reader.cancel().catch(() => {});
+  }
+
+  /**
+   * The first line without its newline, or what came before the end; the rest stays to be read.
+   * For lines of a few bytes from a trusted writer.
+   */
+  async readLine(): Promise<string> {
+    let line = new Uint8Array();
+    while (true) {
+      const chunk = await this.read();
+      if (chunk === null) break;
+      const newline = chunk.indexOf(0x0a);
+      const part = newline < 0 ? chunk : chunk.subarray(0, newline);
+      const longer = new Uint8Array(line.length + part.length);
+      longer.set(line);
+      longer.set(part, line.length);
+      line = longer;
+      if (newline < 0) continue;
+      this.pushBack(chunk.subarray(newline + 1));
+      break;
+    }
+    return new TextDecoder().decode(line);
+  }
+}

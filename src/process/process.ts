@@ -1,0 +1,194 @@
+/**
+ * One process: its output is read from the first byte to the last, whether or not anyone listens,
+ * and handed to every subscriber; the end event comes once the status is known and the output is
+ * at its end or quiet (quiet.ts). The output is drained after that too, so that a descendant
+ * which still writes gets no SIGPIPE.
+ */
+
+import { AgentError, Code } from "../errors.ts";
+import type { ChunkReader } from "./chunk_reader.ts";
+import { type ProcessEnd, waitForEnd } from "./exit_status.ts";
+import { FanOut, type OutputKind, type Subscription } from "./fan_out.ts";
+import type { Input, InputKind } from "./input.ts";
+import { killLeader } from "./launcher.ts";
+import { Quiet } from "./quiet.ts";
+
+/** Largest pieces on the wire. */
+const CHUNK_BYTES: Readonly<Record<OutputKind, number>> = {
+  stdout: 32 * 1024,
+  stderr: 32 * 1024,
+  pty: 16 * 1024,
+};
+
+/** How long a signal waits for the process to be reaped: a handler may take its time. */
+const TERMINATE_MS = 50;
+/** A kill works unless the kernel is busy taking a large process down. */
+const KILL_MS = 1000;
+
+/** A command as it was asked for. */
+export interface ProcessConfig {
+  readonly cmd: string;
+  readonly args: readonly string[];
+  readonly envs: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+export interface ProcessParts {
+  config: ProcessConfig;
+  tag: string | undefined;
+  child: Deno.ChildProcess;
+  outputs: readonly { kind: OutputKind; reader: ChunkReader }[];
+  input: Input | undefined;
+  /** When it aborts before the end, the process is killed. */
+  life: AbortSignal | undefined;
+  /** Ends the process with all its descendants, where that can be done. */
+  killTree: () => void;
+  /** Sets rows and columns of the terminal. */
+  resize?: (rows: number, cols: number) => Promise<void>;
+  /** Called once, before the end event. */
+  onEnd: (process: RunningProcess, end: ProcessEnd) => void;
+}
+
+export class RunningProcess {
+  readonly config: ProcessConfig;
+  readonly tag: string | undefined;
+  readonly pid: number;
+  /** Resolves when the leader has ended and is reaped. */
+  readonly reaped: Promise<ProcessEnd>;
+  /** Resolves right before the end event goes out. */
+  readonly ended: Promise<ProcessEnd>;
+  readonly #parts: ProcessParts;
+  readonly #fanOut = new FanOut();
+  readonly #quiet: Quiet;
+  #resolveEnded!: (end: ProcessEnd) => void;
+  #over = false;
+
+  constructor(parts: ProcessParts) {
+    this.#parts = parts;
+    this.config = parts.config;
+    this.tag = parts.tag;
+    this.pid = parts.child.pid;
+    this.#quiet = new Quiet(parts.outputs.length);
+    this.reaped = waitForEnd(parts.child);
+    this.ended = new Promise((resolve) => this.#resolveEnded = resolve);
+  }
+
+  /** Begins to read; whoever subscribed before gets everything. */
+  run(): void {
+    for (const { kind, reader } of this.#parts.outputs) this.#pump(kind, reader);
+    this.#awaitEnd();
+    const { life } = this.#parts;
+    const kill = () => this.kill();
+    life?.addEventListener("abort", kill);
+    this.ended.then(() => life?.removeEventListener("abort", kill));
+    if (life?.aborted) kill();
+  }
+
+  /** Events from now on. */
+  subscribe(): Subscription {
+    return this.#fanOut.subscribe();
+  }
+
+  /** Ends every subscription with an error; the process lives on. */
+  dropSubscribers(error: Error): void {
+    this.#fanOut.fail(error);
+  }
+
+  /**
+   * Sends input of one kind; resolves once it is taken.
+   *
+   * @throws {AgentError} internal when the process has no open input of that kind
+   */
+  async write(kind: InputKind, bytes: Uint8Array): Promise<void> {
+    const input = this.#parts.input;
+    if (input === undefined) {
+      throw new AgentError(Code.Internal, `process ${this.pid} was started without ${kind}`);
+    }
+    if (input.kind !== kind) {
+      const has = input.kind === "pty" ? "a terminal: send pty" : "no terminal: send stdin";
+      throw new AgentError(Code.Internal, `process ${this.pid} has ${has}`);
+    }
+    await input.write(bytes);
+  }
+
+  /**
+   * Closes standard input.
+   *
+   * @throws {AgentError} internal for a terminal, whose end of input is a character
+   */
+  closeStdin(): void {
+    if (this.#parts.input?.kind === "pty") {
+      throw new AgentError(
+        Code.Internal,
+        `process ${this.pid} has a terminal, whose input is not closed: send 0x04 (^D) instead`,
+      );
+    }
+    this.#parts.input?.close();
+  }
+
+  /**
+   * Sets the size of the terminal.
+   *
+   * @throws {AgentError} failed_precondition when the process has none
+   */
+  async resize(rows: number, cols: number): Promise<void> {
+    if (this.#parts.resize === undefined) {
+      throw new AgentError(Code.FailedPrecondition, `process ${this.pid} has no terminal`);
+    }
+    await this.#parts.resize(rows, cols);
+  }
+
+  /** Sends SIGTERM to the leader; a process that ends of it at once is reaped then. */
+  async terminate(): Promise<void> {
+    killLeader(this.#parts.child, "SIGTERM");
+    await this.#reapedWithin(TERMINATE_MS);
+  }
+
+  /**
+   * Kills the process, with its descendants where it has a cgroup; resolves once it is reaped,
+   * so that its pid is free.
+   */
+  async kill(): Promise<void> {
+    if (this.#over) return;
+    this.#quiet.killed();
+    this.#parts.killTree();
+    killLeader(this.#parts.child);
+    await this.#reapedWithin(KILL_MS);
+  }
+
+  async #reapedWithin(ms: number): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const limit = new Promise<void>((resolve) => timer = setTimeout(resolve, ms));
+    await Promise.race([this.reaped, limit]);
+    clearTimeout(timer);
+  }
+
+  async #pump(kind: OutputKind, reader: ChunkReader): Promise<void> {
+    const limit = CHUNK_BYTES[kind];
+    try {
+      for (let chunk = await reader.read(); chunk !== null; chunk = await reader.read()) {
+        this.#quiet.enter();
+        for (let at = 0; at < chunk.length; at += limit) {
+          const bytes = chunk.subarray(at, at + limit);
+          await this.#fanOut.publish({ type: "data", kind, bytes });
+        }
+        this.#quiet.leave();
+      }
+    } catch {
+      // A pipe that can't be read is at its end.
+    }
+    this.#quiet.ended();
+  }
+
+  async #awaitEnd(): Promise<void> {
+    const end = await this.reaped;
+    if (!end.exited) this.#quiet.killed();
+    this.#quiet.exited();
+    await this.#quiet.settled;
+    this.#over = true;
+    this.#resolveEnded(end);
+    this.#parts.input?.abort();
+    this.#parts.onEnd(this, end);
+    this.#fanOut.finish({ type: "end", end });
+  }
+}

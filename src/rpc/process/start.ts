@@ -1,0 +1,42 @@
+/** Process.Start */
+
+import { create } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { Agent } from "../../agent.ts";
+import { AgentError, Code } from "../../errors.ts";
+import { type Process, StartResponseSchema } from "../../gen/process_pb.ts";
+import { callerOf } from "../caller.ts";
+import { lifeOf } from "../deadline.ts";
+import { keepaliveMs } from "../keepalive.ts";
+import { eventStream } from "./events.ts";
+
+export function start(agent: Agent): ServiceImpl<typeof Process>["start"] {
+  return async function* (request, context) {
+    const { process: config, tag, pty, stdin } = request;
+    if (config === undefined) {
+      throw new AgentError(Code.InvalidArgument, "process: say which command to start");
+    }
+    const life = lifeOf(context);
+    const process = await agent.processes.launch({
+      user: callerOf(context.requestHeader, agent),
+      config,
+      tag,
+      stdin: stdin ?? true,
+      terminal: pty && { rows: pty.size?.rows ?? 0, cols: pty.size?.cols ?? 0 },
+      life: life.signal,
+    }).catch((error) => {
+      life.clear();
+      throw error;
+    });
+    process.ended.then(() => life.clear());
+    const subscription = process.subscribe();
+    life.signal.addEventListener("abort", () => subscription.fail(life.signal.reason));
+    process.run();
+    const events = eventStream(subscription, {
+      pid: process.pid,
+      keepaliveMs: keepaliveMs(context.requestHeader),
+      signal: context.signal,
+    });
+    for await (const event of events) yield create(StartResponseSchema, { event });
+  };
+}
