@@ -12,7 +12,7 @@
 
 import { parseArgs } from "node:util";
 import { join } from "@std/path";
-import { GUEST_LIB_DIR, GUEST_LISTEN, GUEST_RUN_DIR } from "./permissions.ts";
+import { GUEST } from "../src/manifest.ts";
 import { permissionFlags, projectRoot, readSets, type SetName } from "./permissions.ts";
 
 /** What every run of the agent gets beside its permissions; design: flat memory after streams. */
@@ -49,10 +49,8 @@ export function buildOptions(args: readonly string[]): BuildOptions {
 /** The permission flags of a build: those of the set, as in the guest. */
 export function buildFlags(options: BuildOptions): string[] {
   return permissionFlags({
+    ...GUEST,
     set: options.set,
-    runDir: GUEST_RUN_DIR,
-    libDir: GUEST_LIB_DIR,
-    listen: GUEST_LISTEN,
     extraNet: options.net,
   });
 }
@@ -118,6 +116,7 @@ export async function makeBundle(options: BuildOptions): Promise<string> {
   if (!success) throw new Error("deno bundle failed");
   let code = await Deno.readTextFile(bundle);
   code = fillSlot(code, "commit", await commit());
+  code = fillSlot(code, "set", options.set);
   code = fillSlot(code, "permissions", buildFlags(options).join("\n"));
   await Deno.writeTextFile(bundle, code);
   return bundle;

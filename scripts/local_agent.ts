@@ -131,7 +131,8 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
   const cgroup = mount === undefined ? undefined : join(mount, runDir.split("/").at(-1)!);
 
   const agentCommand = [
-    ...[Deno.execPath(), "run", "--quiet", "--cached-only", "--v8-flags=--optimize-for-size"],
+    ...[Deno.execPath(), "run", "--quiet", "--cached-only", "--no-remote"],
+    "--v8-flags=--optimize-for-size",
     ...permissionFlags({
       set: options.set ?? "dev",
       runDir,
@@ -144,7 +145,7 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
     }),
     join(projectRoot, "src/main.ts"),
     ...["--port", String(options.port), "--address", address],
-    ...["--run-dir", runDir, "--lib-dir", libDir],
+    ...["--run-dir", runDir, "--lib-dir", libDir, "--permission-set", options.set ?? "dev"],
     ...options.args ?? [],
   ];
 

@@ -6,23 +6,16 @@
  */
 
 import { dirname, join } from "@std/path";
+import { type Kind, KINDS, type Place, placed, type SetName } from "../src/manifest.ts";
 
-export type SetName = "dev" | "guest" | "guest-full";
-type Kind = "read" | "write" | "net" | "env" | "run" | "sys";
-type Grants = string[] | { allow?: string[]; deny?: string[] };
-type PermissionSet = Partial<Record<Kind, Grants>>;
+export type { SetName };
 
-/** Where things stand in the guest; the sets of deno.json name these. */
-export const GUEST_RUN_DIR = "/run/denvd";
-export const GUEST_LIB_DIR = "/usr/lib/denvd";
-export const GUEST_LISTEN = "0.0.0.0:49983";
+/** A list of grants as deno.json has it. */
+export type Grants = string[] | { allow?: string[]; deny?: string[] };
+export type PermissionSet = Partial<Record<Kind, Grants>>;
 
-export interface FlagOptions {
+export interface FlagOptions extends Place {
   set: SetName;
-  runDir: string;
-  libDir: string;
-  /** `address:port` of the listener. */
-  listen: string;
   /** Added to what the set may read and write: a home outside /home and /root. */
   extraFolders?: readonly string[];
   /** Further `address:port` that may be reached. */
@@ -31,17 +24,19 @@ export interface FlagOptions {
   denyWrite?: readonly string[];
   /** Lists that stand in for the set's, for tests of a missing grant. */
   replace?: Partial<Record<Kind, readonly string[]>>;
+  /** One grant, `kind:value` as deno.json names it, that is left out. */
+  without?: string;
 }
 
 export const projectRoot: string = dirname(dirname(new URL(import.meta.url).pathname));
 
 /** The permission sets of deno.json. */
-export function readSets(): Record<SetName, PermissionSet> {
-  const text = Deno.readTextFileSync(join(projectRoot, "deno.json"));
-  return JSON.parse(text).permissions;
+export function readSets(root = projectRoot): Record<SetName, PermissionSet> {
+  return JSON.parse(Deno.readTextFileSync(join(root, "deno.json"))).permissions;
 }
 
-function split(grants: Grants | undefined): { allow: string[]; deny: string[] } {
+/** What a list allows and what it denies. */
+export function splitGrants(grants: Grants | undefined): { allow: string[]; deny: string[] } {
   if (grants === undefined) return { allow: [], deny: [] };
   if (Array.isArray(grants)) return { allow: grants, deny: [] };
   return { allow: grants.allow ?? [], deny: grants.deny ?? [] };
@@ -50,22 +45,14 @@ function split(grants: Grants | undefined): { allow: string[]; deny: string[] } 
 /** `--allow-…` and `--deny-…` flags, `--no-prompt` first. */
 export function permissionFlags(options: FlagOptions): string[] {
   const set = readSets()[options.set];
-  const place = (grant: string): string => {
-    for (const [from, to] of [[GUEST_RUN_DIR, options.runDir], [GUEST_LIB_DIR, options.libDir]]) {
-      if (grant === from || grant.startsWith(from + "/")) return to + grant.slice(from!.length);
-    }
-    return grant;
-  };
-
   const flags = ["--no-prompt"];
-  for (const kind of ["read", "write", "net", "env", "run", "sys"] as const) {
-    const { allow, deny } = split(set[kind]);
-    let allowed = [...options.replace?.[kind] ?? allow].map(place);
-    const denied = deny.map(place);
-    if (kind === "net") {
-      // The first of a set's net grants is its listener.
-      allowed = [options.listen, ...allowed.slice(1), ...options.extraNet ?? []];
-    }
+  for (const kind of KINDS) {
+    const { allow, deny } = splitGrants(set[kind]);
+    const wanted = (options.replace?.[kind] ?? allow)
+      .filter((grant) => `${kind}:${grant}` !== options.without);
+    const allowed = wanted.map((grant) => placed(kind, grant, options));
+    const denied = deny.map((grant) => placed(kind, grant, options));
+    if (kind === "net") allowed.push(...options.extraNet ?? []);
     if (kind === "read" || kind === "write") allowed.push(...options.extraFolders ?? []);
     if (kind === "write") denied.push(...options.denyWrite ?? []);
     if (allowed.length > 0) flags.push(`--allow-${kind}=${[...new Set(allowed)].join(",")}`);

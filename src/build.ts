@@ -1,9 +1,12 @@
 /**
- * What a build writes into the agent: two slots whose text stands once in the bundle and is
+ * What a build writes into the agent: slots whose text stands once in the bundle and is
  * replaced there (scripts/bundle.ts). Run from the sources, the slots are empty.
  */
 
+import type { SetName } from "./manifest.ts";
+
 const COMMIT_SLOT = "{{denvd:commit}}";
+const SET_SLOT = "{{denvd:set}}";
 const PERMISSIONS_SLOT = "{{denvd:permissions}}";
 
 const isFilled = (slot: string): boolean => !slot.startsWith("{{denvd:");
@@ -15,3 +18,6 @@ export const COMMIT: string = isFilled(COMMIT_SLOT) ? COMMIT_SLOT : "unknown";
 export const BUILT_PERMISSIONS: readonly string[] | undefined = isFilled(PERMISSIONS_SLOT)
   ? PERMISSIONS_SLOT.split("\n")
   : undefined;
+
+/** Permission set that the build is for, or undefined when run from the sources. */
+export const BUILT_SET: SetName | undefined = isFilled(SET_SLOT) ? SET_SLOT as SetName : undefined;

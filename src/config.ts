@@ -3,7 +3,9 @@
  * or as the next argument, booleans bare or with `=true`.
  */
 
+import { BUILT_SET } from "./build.ts";
 import { type DialectName, DIALECTS } from "./dialect.ts";
+import { SET_NAMES, type SetName } from "./manifest.ts";
 
 export interface Config {
   /** Port of the one listener. */
@@ -29,6 +31,10 @@ export interface Config {
   version: boolean;
   /** Print the commit and exit. */
   commit: boolean;
+  /** Set of the permission manifest that the start-up check compares with. */
+  permissionSet: SetName;
+  /** Start although the runtime grants more than that set. */
+  acceptWidePermissions: boolean;
   /** Print the permission flags that the build carries and exit. */
   permissions: boolean;
   /** Print the flags and exit. */
@@ -55,6 +61,12 @@ const FLAGS: readonly Flag[] = [
   { name: "verbose", key: "verbose", help: "log one JSON line an event" },
   { name: "version", key: "version", help: "print the version of the contract and exit" },
   { name: "commit", key: "commit", help: "print the commit and exit" },
+  { name: "permission-set", key: "permissionSet", help: "set that the start-up check expects" },
+  {
+    name: "accept-wide-permissions",
+    key: "acceptWidePermissions",
+    help: "start although more is granted than the set says",
+  },
   { name: "permissions", key: "permissions", help: "print the build's permissions and exit" },
   { name: "help", key: "help", help: "print this and exit" },
 ];
@@ -73,6 +85,8 @@ const DEFAULTS: Readonly<Config> = {
   verbose: false,
   version: false,
   commit: false,
+  permissionSet: BUILT_SET ?? "guest",
+  acceptWidePermissions: false,
   permissions: false,
   help: false,
 };
@@ -96,12 +110,12 @@ function parsePort(flag: string, text: string): number {
   return port;
 }
 
-function parseDialect(flag: string, text: string): DialectName {
-  if (text in DIALECTS) return text as DialectName;
-  throw new UsageError(
-    `invalid value "${text}" for -${flag}: one of ${Object.keys(DIALECTS).join(", ")}`,
-  );
+function parseOneOf<T extends string>(flag: string, text: string, names: readonly T[]): T {
+  if (names.includes(text as T)) return text as T;
+  throw new UsageError(`invalid value "${text}" for -${flag}: one of ${names.join(", ")}`);
 }
+
+const DIALECT_NAMES = Object.keys(DIALECTS) as DialectName[];
 
 /**
  * Parses the arguments of the agent.
@@ -123,9 +137,19 @@ export function parseArgs(args: readonly string[]): Config {
     }
     const value = inline ?? args[++i];
     if (value === undefined) throw new UsageError(`flag needs an argument: -${flag.name}`);
-    if (flag.key === "port") values.port = parsePort(flag.name, value);
-    else if (flag.key === "dialect") values.dialect = parseDialect(flag.name, value);
-    else values[flag.key] = value;
+    switch (flag.key) {
+      case "port":
+        values.port = parsePort(flag.name, value);
+        break;
+      case "dialect":
+        values.dialect = parseOneOf(flag.name, value, DIALECT_NAMES);
+        break;
+      case "permissionSet":
+        values.permissionSet = parseOneOf(flag.name, value, SET_NAMES);
+        break;
+      default:
+        values[flag.key] = value;
+    }
   }
   const config = values as unknown as Config;
   return { ...config, cgroupRoot: config.cgroupRoot || `${config.runDir}/cgroup` };

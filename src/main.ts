@@ -4,7 +4,8 @@ import { type Agent, createAgent } from "./agent.ts";
 import { BUILT_PERMISSIONS, COMMIT } from "./build.ts";
 import { type Config, parseArgs, usage, UsageError } from "./config.ts";
 import { listen } from "./http/server.ts";
-import { createLogger } from "./log/logger.ts";
+import { createLogger, type Logger } from "./log/logger.ts";
+import { checkOwnPermissions, WiderThanSet } from "./self_check.ts";
 import { ENVD_VERSION } from "./version.ts";
 
 /** Longest that stopping may take before the process ends all the same. */
@@ -41,6 +42,21 @@ function printPermissions(): void {
   console.log(BUILT_PERMISSIONS.join("\n"));
 }
 
+/** Ends the process when more is granted than the permission set says; tells what is less. */
+function checkOrExit(config: Config, log: Logger): void {
+  const { permissionSet, acceptWidePermissions, runDir, libDir, address, port } = config;
+  const place = { runDir, libDir, listen: `${address}:${port}` };
+  try {
+    const { wider, less } = checkOwnPermissions(permissionSet, place, acceptWidePermissions);
+    for (const reason of wider) log.warn("permissions wider than the set", { reason });
+    for (const reason of less) log.warn("permissions less than the set", { reason });
+  } catch (error) {
+    if (!(error instanceof WiderThanSet)) throw error;
+    console.error(`denvd: ${error.message}`);
+    Deno.exit(1);
+  }
+}
+
 async function main(): Promise<void> {
   const config = readConfig();
   if (config.help) return console.log(usage());
@@ -48,7 +64,9 @@ async function main(): Promise<void> {
   if (config.commit) return console.log(COMMIT);
   if (config.permissions) return printPermissions();
 
-  const agent = createAgent(config, createLogger({ verbose: config.verbose }));
+  const log = createLogger({ verbose: config.verbose });
+  checkOrExit(config, log);
+  const agent = createAgent(config, log);
   // The port first: an agent that can't have it must not touch what the one that has it left.
   const started = Promise.withResolvers<void>();
   const server = listenOrExit(agent, started.promise);
