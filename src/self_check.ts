@@ -13,6 +13,7 @@ import {
   groupsOf,
   isWithin,
   type Kind,
+  KINDS,
   MANIFEST,
   type Manifest,
   type Place,
