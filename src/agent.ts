@@ -5,6 +5,7 @@ import { Cgroups } from "./cgroup/cgroup2.ts";
 import type { Config } from "./config.ts";
 import { type Dialect, DIALECTS } from "./dialect.ts";
 import { AgentError, Code } from "./errors.ts";
+import { GuestFiles } from "./files/guarded.ts";
 import { EnvVars } from "./host/env_vars.ts";
 import { Init } from "./host/init.ts";
 import { Metrics } from "./host/metrics.ts";
@@ -27,6 +28,8 @@ export interface Agent {
   /** The cgroup2 tree below the agent, where there is one and it is wanted. */
   readonly cgroups: Cgroups | undefined;
   readonly processes: Processes;
+  /** The way to guest paths, the only one. */
+  readonly files: GuestFiles;
   /** What requests get that name no user or no folder. */
   readonly defaults: { user: string; workdir: string };
   /** In starting order; stopped in the reverse one. */
@@ -55,7 +58,8 @@ export function createAgent(config: Config, log: Logger): Agent {
   const token = new AccessToken();
   const cgroups = config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot);
   const processes = new Processes({ config, log, env, defaults, cgroups, view });
-  const subsystems: Subsystem[] = [processes];
+  const files = new GuestFiles(config.runDir, log);
+  const subsystems: Subsystem[] = [files, processes];
   const resume = async (reason: string): Promise<void> => {
     for (const subsystem of subsystems) {
       const { name } = subsystem;
@@ -77,6 +81,7 @@ export function createAgent(config: Config, log: Logger): Agent {
     metrics: new Metrics(view),
     cgroups,
     processes,
+    files,
     defaults,
     subsystems,
     resume,

@@ -1,0 +1,255 @@
+/**
+ * The way to guest paths, and with the other guarded_*.ts files the only one. The guest races:
+ * between any two steps it may put a link where a directory was. So a path is looked up once,
+ * by opening what it leads to; where that descriptor really is gets checked against the
+ * permission manifest; and everything after is done through the descriptor.
+ *
+ * Paths that come in are absolute and without dot segments (paths.ts).
+ */
+
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { basename, dirname } from "@std/path/posix";
+import { AgentError, Code } from "../errors.ts";
+import type { Logger } from "../log/logger.ts";
+import type { Subsystem } from "../subsystem.ts";
+import { type Guard, GuardedDir, type Owner, ROOT_FD } from "./guarded_dir.ts";
+import { missing, pathError, swapped } from "./guarded_errors.ts";
+import { GuardedFile } from "./guarded_file.ts";
+import { type Access, beyond, Scope } from "./guarded_scope.ts";
+import type { StagedFile } from "./guarded_stage.ts";
+import { Stages } from "./guarded_stages.ts";
+import { type FileStat, fromStats, sameInode } from "./guarded_stat.ts";
+import { DescriptorView, O_PATH } from "./guarded_view.ts";
+
+export { STAGED_PREFIX } from "./guarded_stages.ts";
+export type { FileKind, FileStat } from "./guarded_stat.ts";
+export { sameInode } from "./guarded_stat.ts";
+export type { GuardedDir, GuardedFile, Owner, StagedFile };
+
+/** As many links one after another as the kernel follows (path_resolution(7)). */
+const MAX_LINKS = 40;
+
+/** Where a file is to be written. */
+export type Target =
+  | { readonly kind: "new"; readonly dir: GuardedDir; readonly name: string }
+  | { readonly kind: "file"; readonly file: GuardedFile };
+
+export class GuestFiles implements Subsystem {
+  readonly name = "files";
+  readonly #guard: Guard;
+  readonly #stages: Stages;
+
+  constructor(runDir: string, private readonly log: Logger) {
+    this.#guard = { view: new DescriptorView(runDir), scope: new Scope() };
+    this.#guard.scope.reserve(Deno.realPathSync(runDir));
+    this.#stages = new Stages(this.#guard, runDir, log);
+  }
+
+  /** Whether what the guest does meanwhile can't lead a call astray. */
+  get guarded(): boolean {
+    return this.#guard.view.available;
+  }
+
+  start(): Promise<void> {
+    if (!this.guarded) {
+      this.log.warn("no view of descriptors: links in guest paths can be raced", {});
+    }
+    this.#stages.open();
+    return Promise.resolve();
+  }
+
+  quiesce(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  resume(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  stop(): Promise<void> {
+    this.#stages.close();
+    return Promise.resolve();
+  }
+
+  /** Opens for reference what the path leads to, links followed; where it is, is in scope. */
+  #reference(path: string, access: Access): { fd: number; path: string; stat: FileStat } {
+    let fd: number;
+    try {
+      fd = openSync(path, O_PATH | constants.O_NOFOLLOW);
+    } catch (error) {
+      throw pathError(error, "open", path, access);
+    }
+    try {
+      const stat = fromStats(fstatSync(fd));
+      // The runtime resolved every link but one that leads nowhere.
+      if (stat.kind === "symlink") throw missing(path);
+      const truePath = this.#truePath(fd, path, stat);
+      if (!this.#guard.scope.allows(access, truePath)) {
+        throw beyond(access, truePath === path ? path : `${path}' -> '${truePath}`);
+      }
+      return { fd, path: truePath, stat };
+    } catch (error) {
+      closeSync(fd);
+      throw pathError(error, "open", path, access);
+    }
+  }
+
+  /** Where a descriptor really is. */
+  #truePath(fd: number, path: string, stat: FileStat): string {
+    if (this.#guard.view.available) return Deno.readLinkSync(this.#guard.view.at(fd));
+    const real = Deno.realPathSync(path);
+    if (!sameInode(Deno.statSync(real), stat)) throw swapped(path);
+    return real;
+  }
+
+  /**
+   * Opens a directory; links are followed.
+   *
+   * @throws {AgentError} not_found, permission_denied, failed_precondition on a link cycle,
+   * `notDirectory` (default internal) when it is something else
+   */
+  openDir(path: string, notDirectory: Code = Code.Internal): GuardedDir {
+    if (path === "/") return new GuardedDir(this.#guard, ROOT_FD, "/", undefined);
+    const { fd, path: truePath, stat } = this.#reference(path, "read");
+    if (stat.kind === "directory") return new GuardedDir(this.#guard, fd, truePath, stat);
+    closeSync(fd);
+    throw new AgentError(notDirectory, `'${path}' is not a directory`);
+  }
+
+  /**
+   * The directory that holds the path's last name; links on the way to it are followed, the
+   * last name is not looked at.
+   */
+  openParent(path: string): { dir: GuardedDir; name: string } {
+    if (path === "/") {
+      throw new AgentError(Code.PermissionDenied, "'/' itself is beyond every grant");
+    }
+    return { dir: this.openDir(dirname(path)), name: basename(path) };
+  }
+
+  /**
+   * Opens a regular file to read, or to read and write; links are followed, nothing is
+   * truncated.
+   *
+   * @throws {AgentError} not_found, permission_denied, invalid_argument when it is no regular
+   * file (a FIFO or a device is not even opened)
+   */
+  openFile(path: string, access: Access): GuardedFile {
+    const reference = this.#reference(path, access);
+    try {
+      const { stat, path: truePath } = reference;
+      if (stat.kind !== "file") {
+        const what = stat.kind === "directory" ? "is a directory" : "is not a regular file";
+        throw new AgentError(Code.InvalidArgument, `path '${path}' ${what}`);
+      }
+      return this.#openAgain(truePath, stat, access);
+    } finally {
+      closeSync(reference.fd);
+    }
+  }
+
+  /** Opens what is held by reference: the runtime opens by path, so the inode is compared. */
+  #openAgain(path: string, stat: FileStat, access: Access): GuardedFile {
+    const mode = access === "write" ? constants.O_RDWR : constants.O_RDONLY;
+    let fd: number;
+    try {
+      fd = openSync(path, mode | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    } catch (error) {
+      throw pathError(error, "open", path, access);
+    }
+    if (sameInode(fstatSync(fd), stat)) return new GuardedFile(this.#guard, fd, path, stat);
+    closeSync(fd);
+    throw swapped(path);
+  }
+
+  /**
+   * Opens a directory, making what is missing of it with mode 0755 for `owner`; what exists
+   * stays as it is.
+   */
+  ensureDir(path: string, owner: Owner): GuardedDir {
+    const names: string[] = [];
+    let dir: GuardedDir | undefined;
+    for (let upper = path; dir === undefined; upper = dirname(upper)) {
+      try {
+        dir = this.openDir(upper);
+      } catch (error) {
+        if (!isMissing(error) || upper === "/") throw error;
+        names.unshift(basename(upper));
+      }
+    }
+    let reached = dir.path;
+    for (const name of names) {
+      const parent: GuardedDir = dir;
+      try {
+        reached = parent.truePath(name);
+        dir = parent.makeDir(name, owner) ?? this.openDir(reached);
+      } finally {
+        parent[Symbol.dispose]();
+      }
+    }
+    return dir;
+  }
+
+  /**
+   * Finds where to write a file: the one that is there, links followed, or the place of a new
+   * one, its parents made. The caller closes what it gets.
+   */
+  openTarget(path: string, owner: Owner): Target {
+    let current = path;
+    for (let links = 0; links <= MAX_LINKS; links++) {
+      try {
+        return { kind: "file", file: this.openFile(current, "write") };
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+      }
+      const dir = this.ensureDir(dirname(current), owner);
+      const name = basename(current);
+      let isNew = false;
+      try {
+        const found = dir.find(name);
+        isNew = found === undefined;
+        if (isNew) {
+          dir.require("write", name);
+          return { kind: "new", dir, name };
+        }
+        // A link that leads nowhere: what it names is made. Anything else came just now.
+        if (found?.kind === "symlink") current = absolute(dir.path, dir.readLink(name));
+      } finally {
+        if (!isNew) dir[Symbol.dispose]();
+      }
+    }
+    throw new AgentError(Code.FailedPrecondition, `cannot open '${path}': cyclic symlink`);
+  }
+
+  /** A new, empty file of mode 0644 that can be given a name in `dir`, which stays open. */
+  stageFile(dir: GuardedDir): StagedFile {
+    return this.#stages.near(dir);
+  }
+
+  /**
+   * Makes an empty file in place. Watchers see a creation and a change of owner.
+   *
+   * @returns the file, or undefined when the name is taken
+   */
+  createFile(dir: GuardedDir, name: string, owner: Owner): GuardedFile | undefined {
+    using staged = this.#stages.near(dir);
+    return staged.publish(dir, name, owner);
+  }
+
+  /**
+   * A file that no user sees and no watcher hears of, for content that is copied on; on the
+   * file system of `near` where that can be. Unlink it once it is open.
+   */
+  openScratch(near: GuardedDir): StagedFile {
+    return this.#stages.scratch(near);
+  }
+}
+
+/** Whether the error says that something is not there. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof AgentError && error.code === Code.NotFound;
+}
+
+function absolute(folder: string, path: string): string {
+  return path.startsWith("/") ? path : `${folder}/${path}`;
+}

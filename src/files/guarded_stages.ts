@@ -1,0 +1,161 @@
+/**
+ * The stages: folders of the agent's own (mode 0700, out of bounds for guest paths), one a file
+ * system, where new files stand until they get their name. A mount without one is served by a
+ * name in the target directory itself, which STAGED_PREFIX tells.
+ */
+
+import { closeSync, constants, fstatSync, openSync, statfsSync } from "node:fs";
+import { errnoOf } from "../errors.ts";
+import type { Logger } from "../log/logger.ts";
+import type { Guard, GuardedDir } from "./guarded_dir.ts";
+import { pathError, swapped } from "./guarded_errors.ts";
+import { FILE_MODE, StagedFile } from "./guarded_stage.ts";
+import { sameInode } from "./guarded_stat.ts";
+import { O_PATH } from "./guarded_view.ts";
+
+/** Beginning of a name that is the agent's, not the guest's. */
+export const STAGED_PREFIX = ".denvd-";
+
+const PRIVATE_MODE = 0o700;
+
+/** A name that nothing has. */
+const NOBODY = `${STAGED_PREFIX}no-such-name`;
+
+interface Stage {
+  readonly fd: number;
+  readonly path: string;
+  /** For calls that hand the path to the kernel as it is. */
+  readonly self: string;
+}
+
+/** Folders that may hold a stage, besides the run folder: every mount's usual scratch space. */
+const SCRATCH = ["/var/tmp", "/tmp"];
+
+export class Stages {
+  readonly #stages: Stage[] = [];
+
+  /** @param name of the folders in shared scratch space; unique to the agent's run folder */
+  constructor(
+    private readonly guard: Guard,
+    private readonly runDir: string,
+    private readonly log: Logger,
+  ) {}
+
+  /** Makes the folders, or empties those that a former run left. */
+  open(): void {
+    const name = STAGED_PREFIX + this.runDir.split("/").at(-1);
+    this.#add(`${this.runDir}/stage`);
+    for (const folder of SCRATCH) {
+      if (!this.guard.scope.allows("write", folder)) continue;
+      try {
+        if (!this.#reached(folder)) this.#add(`${folder}/${name}`);
+      } catch (error) {
+        // Without a stage the mount is served by names in the target directory.
+        this.log.info("no staging folder", { folder, reason: String(error) });
+      }
+    }
+  }
+
+  /** Removes the folders. */
+  close(): void {
+    for (const stage of this.#stages.splice(0)) {
+      closeSync(stage.fd);
+      Deno.removeSync(stage.path, { recursive: true });
+    }
+  }
+
+  #reached(folder: string): boolean {
+    return this.#stages.some((stage) => reaches(stage.self, folder));
+  }
+
+  #add(path: string): void {
+    try {
+      Deno.mkdirSync(path, { mode: PRIVATE_MODE });
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+    }
+    const info = Deno.lstatSync(path);
+    if (!info.isDirectory || info.uid !== Deno.uid()) throw new Error(`${path} is not the agent's`);
+    const fd = openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    if (!sameInode(fstatSync(fd), info)) {
+      closeSync(fd);
+      throw new Error(`${path} was replaced`);
+    }
+    const self = this.guard.view.available ? this.guard.view.at(fd) : path;
+    Deno.chmodSync(self, PRIVATE_MODE);
+    for (const { name } of Deno.readDirSync(self)) {
+      Deno.removeSync(`${self}/${name}`, { recursive: true });
+    }
+    this.guard.scope.reserve(path);
+    this.#stages.push({ fd, path, self });
+  }
+
+  /** A new, empty file that can be given a name in `dir`; `dir` stays open until it has it. */
+  near(dir: GuardedDir): StagedFile {
+    const stage = this.#stages.find((candidate) => reaches(candidate.self, dir.self));
+    dir.require("write", STAGED_PREFIX);
+    try {
+      return stage === undefined
+        ? this.#make(dir.self, dir.path)
+        : this.#make(stage.self, stage.path);
+    } catch (error) {
+      throw pathError(error, "create a file in", dir.path, "write");
+    }
+  }
+
+  /**
+   * A new, empty file in a stage for content that is copied on: on the same file system where
+   * that has a stage, else where there is most room.
+   */
+  scratch(dir: GuardedDir): StagedFile {
+    const stage = this.#stages.find((candidate) => reaches(candidate.self, dir.self)) ??
+      this.#stages.toSorted((a, b) => room(b.self) - room(a.self))[0]!;
+    try {
+      return this.#make(stage.self, stage.path);
+    } catch (error) {
+      throw pathError(error, "stage content for", dir.path, "write");
+    }
+  }
+
+  /**
+   * @param self folder for calls that hand the path to the kernel as it is
+   * @param truePath where the folder really is
+   */
+  #make(self: string, truePath: string): StagedFile {
+    const path = Deno.makeTempFileSync({ dir: self, prefix: STAGED_PREFIX });
+    let fd: number | undefined;
+    try {
+      fd = openSync(path, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      if (this.guard.view.available) {
+        // In a folder of the guest's, something else may have the name by now.
+        const expected = truePath + path.slice(path.lastIndexOf("/"));
+        if (Deno.readLinkSync(this.guard.view.at(fd)) !== expected) throw swapped(expected);
+        Deno.chmodSync(this.guard.view.at(fd), FILE_MODE);
+      } else Deno.chmodSync(path, FILE_MODE);
+      return new StagedFile(this.guard, path, fd);
+    } catch (error) {
+      if (fd !== undefined) closeSync(fd);
+      Deno.removeSync(path);
+      throw error;
+    }
+  }
+}
+
+/** Free bytes of the file system. */
+function room(path: string): number {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
+}
+
+/**
+ * Whether names can be moved between two directories: rename(2) compares the mounts before it
+ * looks whether the name exists.
+ */
+function reaches(from: string, to: string): boolean {
+  try {
+    Deno.renameSync(`${from}/${NOBODY}`, `${to}/${NOBODY}`);
+    return true;
+  } catch (error) {
+    return errnoOf(error) === "ENOENT";
+  }
+}
