@@ -24,6 +24,9 @@ const NEEDS: readonly Need[] = [
   { program: "ps", package: "procps" },
   { program: "sudo", package: "sudo" },
   { program: "chromium", package: "chromium" },
+  { program: "qemu-system-x86_64", package: "qemu-system-x86" },
+  { program: "debootstrap", package: "debootstrap" },
+  { program: "mkfs.ext4", package: "e2fsprogs" },
 ];
 
 const FOLDERS = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
