@@ -7,7 +7,8 @@ import { type Dialect, DIALECTS } from "./dialect.ts";
 import { AgentError, Code } from "./errors.ts";
 import { GuestFiles } from "./files/guarded.ts";
 import { EnvVars } from "./host/env_vars.ts";
-import { Init } from "./host/init.ts";
+import { createHostSide } from "./host/host_side.ts";
+import type { Init } from "./host/init.ts";
 import { Metrics } from "./host/metrics.ts";
 import { type User, Users } from "./host/users.ts";
 import { HostView } from "./host/view.ts";
@@ -52,7 +53,6 @@ export function createAgent(config: Config, log: Logger): Agent {
   const defaults = { user: ownUid === 0 ? "root" : ownName, workdir: "" };
   const env = new EnvVars();
   const dialect = DIALECTS[config.dialect];
-  env.setOwn(`${dialect.envPrefix}_SANDBOX`, String(!config.isNotFc));
 
   const view = new HostView(`${config.runDir}/host`);
   const token = new AccessToken();
@@ -68,6 +68,8 @@ export function createAgent(config: Config, log: Logger): Agent {
       );
     }
   };
+  const hostSide = createHostSide({ config, dialect, log, env, token, defaults, resume });
+  subsystems.unshift(...hostSide.subsystems);
 
   return {
     config,
@@ -77,7 +79,7 @@ export function createAgent(config: Config, log: Logger): Agent {
     users,
     env,
     token,
-    init: new Init({ token, env, defaults, resume, mmdsHash: () => Promise.resolve(null) }),
+    init: hostSide.init,
     metrics: new Metrics(view),
     cgroups,
     processes,

@@ -10,6 +10,8 @@ export interface Dialect {
   readonly runDir: string;
   /** Host name that /etc/hosts maps to the hyperloop address. */
   readonly eventsHost: string;
+  /** Copy of the host's certificate authority, where update-ca-certificates looks for it. */
+  readonly caCopy: string;
   /** Whether POST /snapshot/prepare is served without a token. */
   readonly prepareWithoutToken: boolean;
   /** Whether GET /health answers 200 with the version instead of 204. */
@@ -22,6 +24,7 @@ export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
     envPrefix: "E2B",
     runDir: "/run/e2b",
     eventsHost: "events.e2b.local",
+    caCopy: "/usr/local/share/ca-certificates/e2b-ca.crt",
     prepareWithoutToken: false,
     healthWithVersion: false,
   },
@@ -30,6 +33,7 @@ export const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
     envPrefix: "WRENN",
     runDir: "/run/wrenn",
     eventsHost: "events.wrenn.local",
+    caCopy: "/usr/local/share/ca-certificates/wrenn-ca.crt",
     prepareWithoutToken: true,
     healthWithVersion: true,
   },
