@@ -23,6 +23,18 @@ export interface GrantGroup {
   readonly off?: string;
 }
 
+/** One grant or denial. */
+export interface Grant {
+  readonly kind: Kind;
+  readonly value: string;
+  readonly deny: boolean;
+}
+
+/** How a grant is called in reports: `read:/home`, `deny-write:/run/denvd/host`. */
+export function grantName(grant: Grant): string {
+  return `${grant.deny ? "deny-" : ""}${grant.kind}:${grant.value}`;
+}
+
 export interface Manifest {
   readonly sets: Readonly<Record<SetName, string>>;
   readonly grants: readonly GrantGroup[];
