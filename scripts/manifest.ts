@@ -20,6 +20,8 @@ import { type PermissionSet, projectRoot, readSets, splitGrants } from "./permis
 /** Kinds of the runtime that no set may have: native code, and modules from elsewhere. */
 const FORBIDDEN_KINDS = ["ffi", "import", "all"];
 
+const NO_REASON = " without a reason";
+
 /** Never granted as a whole: each is everything, or the kernel's own. */
 const TOO_WIDE = ["/", "/proc", "/sys", "/dev", "/usr/lib/denvd"];
 
@@ -105,7 +107,7 @@ export function compareWithManifest(
     const present = new Set(inSet.map(grantName));
     for (const grant of inSet) {
       if (!known.has(grantName(grant))) {
-        findings.push(`deno.json: ${name} has ${grantName(grant)} without a reason`);
+        findings.push(`deno.json: ${name} has ${grantName(grant)}${NO_REASON}`);
       }
     }
     for (const grant of inManifest) {
@@ -147,7 +149,10 @@ export function withSets(text: string, manifest: Manifest): string {
 if (import.meta.main) {
   const path = join(projectRoot, "deno.json");
   const manifest = readManifest();
-  if (Deno.args.includes("--write")) {
+  const unreasoned = compareWithManifest(readSets(), manifest)
+    .filter((finding) => finding.endsWith(NO_REASON));
+  // A grant that somebody added is given a reason or taken out by hand, never dropped silently.
+  if (Deno.args.includes("--write") && unreasoned.length === 0) {
     Deno.writeTextFileSync(path, withSets(Deno.readTextFileSync(path), manifest));
   }
   const findings = compareWithManifest(readSets(), manifest);

@@ -56,7 +56,7 @@ export const CANARIES: readonly (readonly [Kind | "ffi", string])[] = [
   ["write", "/proc/self/mem"],
   ["write", "/sys/kernel"],
   ["write", "/dev/mem"],
-  ["net", "192.0.2.1:443"], // TEST-NET-1, RFC 5737: nobody's
+  ["net", "198.51.100.1:443"], // TEST-NET-2, RFC 5737: nobody's
   ["net", "[2001:db8::1]:443"], // RFC 3849
   ["run", "/bin/sh"],
   ["run", "/usr/bin/env"],
