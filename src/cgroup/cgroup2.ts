@@ -50,6 +50,17 @@ export class Cgroups {
     Deno.mkdirSync(this.folder(name), { recursive: true });
   }
 
+  /** Makes a group; false when there is one of that name. */
+  createNew(name: string): boolean {
+    try {
+      Deno.mkdirSync(this.folder(name));
+      return true;
+    } catch (error) {
+      if (error instanceof Deno.errors.AlreadyExists) return false;
+      throw error;
+    }
+  }
+
   /** Process ids in the group itself; none when it is not there. */
   pids(name: string): number[] {
     return this.#read(name, "cgroup.procs").split("\n").filter(Boolean).map(Number);

@@ -9,10 +9,14 @@ const COPY_BELOW_BYTES = 16 * 1024;
 
 export class ChunkReader {
   readonly #reader: ReadableStreamBYOBReader;
-  #buffer = new Uint8Array(READ_BYTES);
+  readonly #size: number;
+  #buffer: Uint8Array<ArrayBuffer>;
   #pushedBack: Uint8Array | undefined;
 
-  constructor(stream: ReadableStream<Uint8Array>) {
+  /** @param size bytes read at once */
+  constructor(stream: ReadableStream<Uint8Array>, size = READ_BYTES) {
+    this.#size = size;
+    this.#buffer = new Uint8Array(size);
     this.#reader = stream.getReader({ mode: "byob" });
   }
 
@@ -29,7 +33,7 @@ export class ChunkReader {
       this.#buffer = new Uint8Array(value.buffer);
       return value.slice();
     }
-    this.#buffer = new Uint8Array(READ_BYTES);
+    this.#buffer = new Uint8Array(this.#size);
     return value;
   }
 

@@ -38,8 +38,8 @@ export interface LaunchOptions {
   stdin: boolean;
   /** Ends the launch; what it began is killed. */
   signal?: AbortSignal;
-  /** What the launcher waits for; a terminal's go. */
-  beforeReady?: (child: Deno.ChildProcess) => Promise<void>;
+  /** Resolves when the launcher may go on; for a terminal. */
+  go?: Promise<void>;
 }
 
 export class Launcher {
@@ -98,7 +98,7 @@ export class Launcher {
     const abort = () => killLeader(child);
     options.signal?.addEventListener("abort", abort);
     try {
-      await options.beforeReady?.(child);
+      if (options.go !== undefined) await passGate(child, options.go);
       const line = await stdout.readLine();
       if (line === READY) return { child, stdout, stderr, dropped: packed.dropped };
       await waitForEnd(child);
@@ -113,6 +113,22 @@ export class Launcher {
     } finally {
       options.signal?.removeEventListener("abort", abort);
     }
+  }
+
+  /**
+   * Sets the size of a terminal; its foreground program gets SIGWINCH.
+   *
+   * @throws {AgentError} internal when that fails
+   */
+  async resize(path: string, size: { rows: number; cols: number }): Promise<void> {
+    const args = ["resize", path, String(size.rows), String(size.cols)];
+    const output = await this.#command(args, {}, { stdin: "null", detached: false })
+      .output().catch((error) => {
+        throw spawnError(error, this.#program);
+      });
+    if (output.success) return;
+    const reason = new TextDecoder().decode(output.stderr).trim();
+    throw new AgentError(Code.Internal, `cannot resize ${path}: ${reason}`);
   }
 
   #spawn(packed: LaunchArguments, stdin: boolean): Deno.ChildProcess {
@@ -136,6 +152,18 @@ export function killLeader(child: Deno.ChildProcess, signal: Deno.Signal = "SIGK
   } catch {
     // The runtime throws for a child that it has reaped.
     return false;
+  }
+}
+
+/** Lets the launcher go on once what it waits for is there; it may end before of an error. */
+async function passGate(child: Deno.ChildProcess, go: Promise<void>): Promise<void> {
+  await Promise.race([go, waitForEnd(child)]);
+  const gate = child.stdin.getWriter();
+  try {
+    await gate.write(new Uint8Array([0x0a]));
+    await gate.close();
+  } catch {
+    // It has ended and said why.
   }
 }
 

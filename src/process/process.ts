@@ -9,9 +9,11 @@ import { AgentError, Code } from "../errors.ts";
 import type { ChunkReader } from "./chunk_reader.ts";
 import { type ProcessEnd, waitForEnd } from "./exit_status.ts";
 import { FanOut, type OutputKind, type Subscription } from "./fan_out.ts";
-import type { Input, InputKind } from "./input.ts";
+import type { InputKind } from "./input.ts";
 import { killLeader } from "./launcher.ts";
 import { Quiet } from "./quiet.ts";
+import type { Spawned } from "./spawn.ts";
+import type { TerminalSize } from "./terminal.ts";
 
 /** Largest pieces on the wire. */
 const CHUNK_BYTES: Readonly<Record<OutputKind, number>> = {
@@ -36,15 +38,11 @@ export interface ProcessConfig {
 export interface ProcessParts {
   config: ProcessConfig;
   tag: string | undefined;
-  child: Deno.ChildProcess;
-  outputs: readonly { kind: OutputKind; reader: ChunkReader }[];
-  input: Input | undefined;
+  spawned: Spawned;
   /** When it aborts before the end, the process is killed. */
   life: AbortSignal | undefined;
   /** Ends the process with all its descendants, where that can be done. */
   killTree: () => void;
-  /** Sets rows and columns of the terminal. */
-  resize?: (rows: number, cols: number) => Promise<void>;
   /** Called once, before the end event. */
   onEnd: (process: RunningProcess, end: ProcessEnd) => void;
 }
@@ -67,15 +65,15 @@ export class RunningProcess {
     this.#parts = parts;
     this.config = parts.config;
     this.tag = parts.tag;
-    this.pid = parts.child.pid;
-    this.#quiet = new Quiet(parts.outputs.length);
-    this.reaped = waitForEnd(parts.child);
+    this.pid = parts.spawned.child.pid;
+    this.#quiet = new Quiet(parts.spawned.outputs.length);
+    this.reaped = waitForEnd(parts.spawned.child);
     this.ended = new Promise((resolve) => this.#resolveEnded = resolve);
   }
 
   /** Begins to read; whoever subscribed before gets everything. */
   run(): void {
-    for (const { kind, reader } of this.#parts.outputs) this.#pump(kind, reader);
+    for (const { kind, reader } of this.#parts.spawned.outputs) this.#pump(kind, reader);
     this.#awaitEnd();
     const { life } = this.#parts;
     const kill = () => this.kill();
@@ -100,7 +98,7 @@ export class RunningProcess {
    * @throws {AgentError} internal when the process has no open input of that kind
    */
   async write(kind: InputKind, bytes: Uint8Array): Promise<void> {
-    const input = this.#parts.input;
+    const input = this.#parts.spawned.input;
     if (input === undefined) {
       throw new AgentError(Code.Internal, `process ${this.pid} was started without ${kind}`);
     }
@@ -117,13 +115,13 @@ export class RunningProcess {
    * @throws {AgentError} internal for a terminal, whose end of input is a character
    */
   closeStdin(): void {
-    if (this.#parts.input?.kind === "pty") {
+    if (this.#parts.spawned.input?.kind === "pty") {
       throw new AgentError(
         Code.Internal,
         `process ${this.pid} has a terminal, whose input is not closed: send 0x04 (^D) instead`,
       );
     }
-    this.#parts.input?.close();
+    this.#parts.spawned.input?.close();
   }
 
   /**
@@ -131,16 +129,17 @@ export class RunningProcess {
    *
    * @throws {AgentError} failed_precondition when the process has none
    */
-  async resize(rows: number, cols: number): Promise<void> {
-    if (this.#parts.resize === undefined) {
+  async resize(size: TerminalSize): Promise<void> {
+    const { spawned } = this.#parts;
+    if (spawned.resize === undefined) {
       throw new AgentError(Code.FailedPrecondition, `process ${this.pid} has no terminal`);
     }
-    await this.#parts.resize(rows, cols);
+    await spawned.resize(size);
   }
 
   /** Sends SIGTERM to the leader; a process that ends of it at once is reaped then. */
   async terminate(): Promise<void> {
-    killLeader(this.#parts.child, "SIGTERM");
+    killLeader(this.#parts.spawned.child, "SIGTERM");
     await this.#reapedWithin(TERMINATE_MS);
   }
 
@@ -152,7 +151,7 @@ export class RunningProcess {
     if (this.#over) return;
     this.#quiet.killed();
     this.#parts.killTree();
-    killLeader(this.#parts.child);
+    killLeader(this.#parts.spawned.child);
     await this.#reapedWithin(KILL_MS);
   }
 
@@ -187,7 +186,7 @@ export class RunningProcess {
     await this.#quiet.settled;
     this.#over = true;
     this.#resolveEnded(end);
-    this.#parts.input?.abort();
+    this.#parts.spawned.release();
     this.#parts.onEnd(this, end);
     this.#fanOut.finish({ type: "end", end });
   }

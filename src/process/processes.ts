@@ -1,15 +1,20 @@
 /** The subsystem of processes: starts them, finds them, and ends them with the agent. */
 
 import type { Agent } from "../agent.ts";
+import { ChildGroups } from "../cgroup/child_groups.ts";
+import { endAll } from "../cgroup/former_run.ts";
+import { prepareCgroups } from "../cgroup/prepare.ts";
 import { AgentError, Code } from "../errors.ts";
 import type { User } from "../host/users.ts";
 import type { Subsystem } from "../subsystem.ts";
 import { resolveCwd } from "./cwd.ts";
 import { commandEnvironment } from "./environment.ts";
-import { Input } from "./input.ts";
-import { killLeader, Launcher } from "./launcher.ts";
+import type { LaunchRequest } from "./launch_arguments.ts";
+import { Launcher } from "./launcher.ts";
 import { type ProcessConfig, RunningProcess } from "./process.ts";
+import { type Spawned, spawnInTerminal, spawnPiped } from "./spawn.ts";
 import { type KeptEnd, ProcessTable, type Selector } from "./table.ts";
+import type { TerminalSize } from "./terminal.ts";
 
 export interface StartOptions {
   user: User;
@@ -18,10 +23,13 @@ export interface StartOptions {
   /** Whether standard input is a pipe; else it is /dev/null. */
   stdin: boolean;
   /** A terminal of that size instead of pipes. */
-  terminal?: { rows: number; cols: number };
+  terminal?: TerminalSize;
   /** When it aborts, the process is killed, or its start given up. */
   life?: AbortSignal;
 }
+
+/** Processes with this tag stay in the agent's own cgroup: hosts pause the others around them. */
+const SYSTEM_TAG = "_system";
 
 type Host = Pick<Agent, "config" | "log" | "env" | "defaults" | "cgroups" | "view">;
 
@@ -30,12 +38,14 @@ export class Processes implements Subsystem {
   readonly #agent: Host;
   readonly #launcher: Launcher;
   readonly #table = new ProcessTable<RunningProcess>();
+  readonly #groups: ChildGroups | undefined;
   readonly #path: string;
   #stopped = false;
 
   constructor(agent: Host) {
     this.#agent = agent;
     this.#launcher = new Launcher(agent.config);
+    this.#groups = agent.cgroups && new ChildGroups(agent.cgroups);
     this.#path = Deno.env.get("PATH") ??
       "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   }
@@ -46,40 +56,59 @@ export class Processes implements Subsystem {
    * @throws {AgentError} invalid_argument when it can't be started as asked for
    */
   async launch(options: StartOptions): Promise<RunningProcess> {
-    const { user, config, tag, stdin, life } = options;
+    const { user, config, tag, terminal, life } = options;
     const environment = commandEnvironment({
       path: this.#path,
       user,
       agent: this.#agent.env.entries(),
       request: config.envs,
     });
+    const cwd = resolveCwd(config.cwd, user, this.#agent.defaults.workdir);
+    const group = tag === SYSTEM_TAG
+      ? undefined
+      : this.#groups?.create(terminal === undefined ? "user" : "ptys");
     const request = {
       user,
       environment,
       cmd: config.cmd,
       args: config.args,
-      cwd: resolveCwd(config.cwd, user, this.#agent.defaults.workdir),
+      cwd,
+      procsFile: group?.procsFile,
     };
-    const launched = await this.#launcher.launch(request, { stdin, signal: life });
-    const { child, stdout, stderr, dropped } = launched;
-    for (const name of dropped) this.#agent.log.debug("variable dropped: env has no -S", { name });
+    let spawned: Spawned;
+    try {
+      spawned = await this.#spawn(request, options);
+    } catch (error) {
+      group?.kill();
+      group?.release();
+      throw error;
+    }
     const process = new RunningProcess({
       config,
       tag,
-      child,
-      outputs: [{ kind: "stdout", reader: stdout }, { kind: "stderr", reader: stderr }],
-      input: stdin ? new Input("stdin", child.stdin) : undefined,
+      spawned,
       life,
-      killTree: () => {},
+      killTree: () => group?.kill(),
       onEnd: (ended, end) => {
+        group?.release();
         this.#table.finish(ended, end);
         this.#agent.log.debug("process ended", { pid: ended.pid, status: end.status });
       },
     });
+    for (const name of spawned.dropped) {
+      this.#agent.log.debug("variable dropped: env has no -S", { name });
+    }
     this.#agent.log.debug("process started", { pid: process.pid, user: user.name, tag });
-    if (this.#stopped) killLeader(child);
     this.#table.add(process);
+    if (this.#stopped) process.kill();
     return process;
+  }
+
+  #spawn(request: LaunchRequest, options: StartOptions): Promise<Spawned> {
+    const common = { launcher: this.#launcher, request, signal: options.life };
+    if (options.terminal === undefined) return spawnPiped({ ...common, stdin: options.stdin });
+    const { config } = this.#agent;
+    return spawnInTerminal({ ...common, config, groups: this.#groups, size: options.terminal });
   }
 
   /** Every process that has not ended, oldest first. */
@@ -111,21 +140,35 @@ export class Processes implements Subsystem {
   }
 
   async start(): Promise<void> {
+    const { cgroups, config, log, view } = this.#agent;
+    if (cgroups !== undefined) await prepareCgroups(cgroups, view, log);
+    else if (!config.noCgroups) log.info("no cgroup2: a kill reaches the one process only");
     try {
       await this.#launcher.machine();
     } catch (error) {
-      this.#agent.log.error("no process can be started", { reason: (error as Error).message });
+      log.error("no process can be started", { reason: (error as Error).message });
+    }
+    if (Deno.pid === 1) {
+      log.warn("the agent is pid 1 and can't reap orphans: start it from an init such as tini");
     }
   }
 
-  async quiesce(): Promise<void> {}
+  quiesce(): Promise<void> {
+    this.#groups?.quiesce();
+    return Promise.resolve();
+  }
 
-  async resume(): Promise<void> {}
+  resume(): Promise<void> {
+    this.#groups?.resume();
+    return Promise.resolve();
+  }
 
-  /** Kills every process. */
+  /** Kills every process, with what its descendants left behind where there are cgroups. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#groups?.quiesce();
     await Promise.all(this.#table.list().map((process) => process.kill()));
+    if (this.#agent.cgroups !== undefined) await endAll(this.#agent.cgroups);
   }
 }
 

@@ -9,7 +9,7 @@ export function update(agent: Agent): ServiceImpl<typeof Process>["update"] {
   return async (request) => {
     const process = agent.processes.find(selectorOf(request.process));
     const size = request.pty?.size;
-    if (size !== undefined) await process.resize(size.rows, size.cols);
+    if (size !== undefined) await process.resize({ rows: size.rows, cols: size.cols });
     return {};
   };
 }
