@@ -13,6 +13,7 @@ import { Metrics } from "./host/metrics.ts";
 import { type User, Users } from "./host/users.ts";
 import { HostView } from "./host/view.ts";
 import type { Logger } from "./log/logger.ts";
+import { Ports } from "./ports/ports.ts";
 import { Processes } from "./process/processes.ts";
 import type { Subsystem } from "./subsystem.ts";
 
@@ -29,6 +30,7 @@ export interface Agent {
   /** The cgroup2 tree below the agent, where there is one and it is wanted. */
   readonly cgroups: Cgroups | undefined;
   readonly processes: Processes;
+  readonly ports: Ports;
   /** The way to guest paths, the only one. */
   readonly files: GuestFiles;
   /** What requests get that name no user or no folder. */
@@ -59,7 +61,8 @@ export function createAgent(config: Config, log: Logger): Agent {
   const cgroups = config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot);
   const processes = new Processes({ config, log, env, defaults, cgroups, view });
   const files = new GuestFiles(config.runDir, log);
-  const subsystems: Subsystem[] = [files, processes];
+  const ports = new Ports({ config, log, view, cgroups });
+  const subsystems: Subsystem[] = [files, processes, ports];
   const resume = async (reason: string): Promise<void> => {
     for (const subsystem of subsystems) {
       const { name } = subsystem;
@@ -83,6 +86,7 @@ export function createAgent(config: Config, log: Logger): Agent {
     metrics: new Metrics(view),
     cgroups,
     processes,
+    ports,
     files,
     defaults,
     subsystems,

@@ -28,6 +28,10 @@ export class HostView {
     }
   }
 
+  path(name: ViewFile): string {
+    return `${this.dir}/${name}`;
+  }
+
   /** Text of the pseudo file, read at once. */
   read(name: ViewFile): Promise<string> {
     return Deno.readTextFile(`${this.dir}/${name}`);

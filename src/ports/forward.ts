@@ -1,0 +1,96 @@
+/**
+ * Keeps one target reachable until it is ended: starts its socat, and starts it again, at
+ * growing intervals, when it dies. At no time has it more than one, and `ended` resolves only
+ * when that one is gone as a whole.
+ */
+
+import { pause } from "../host/pause.ts";
+import type { Logger } from "../log/logger.ts";
+import type { Gate } from "./gate.ts";
+import type { Socat } from "./socat.ts";
+import type { ForwardTarget } from "./targets.ts";
+
+const FIRST_RETRY_MS = 1000;
+const LAST_RETRY_MS = 30_000;
+
+/** A socat that lives so long has found its address free and listens. */
+const LISTENS_MS = 1000;
+
+/** Starts the socat of a target; throws when that can't be. */
+export type SpawnSocat = (target: ForwardTarget) => Socat;
+
+export interface ForwardOptions {
+  spawn: SpawnSocat;
+  gate: Gate;
+  log: Logger;
+}
+
+export class Forward {
+  readonly target: ForwardTarget;
+  readonly ended: Promise<void>;
+  readonly #options: ForwardOptions;
+  readonly #abort = new AbortController();
+
+  /** @param after what has to be over first: the end of the port's former forward */
+  constructor(target: ForwardTarget, after: Promise<void> | undefined, options: ForwardOptions) {
+    this.target = target;
+    this.#options = options;
+    this.ended = this.#run(after);
+  }
+
+  /** Begins the end; idempotent. */
+  end(): void {
+    this.#abort.abort();
+  }
+
+  async #run(after: Promise<void> | undefined): Promise<void> {
+    await after;
+    const { signal } = this.#abort;
+    const { gate, log } = this.#options;
+    const { key, port } = this.target;
+    let retryMs = FIRST_RETRY_MS;
+    let said = false;
+    while (!signal.aborted) {
+      await gate.turn(signal);
+      if (signal.aborted) return;
+      const { reason, listened } = await this.#once(signal);
+      if (signal.aborted) return;
+      if (listened) {
+        retryMs = FIRST_RETRY_MS;
+        said = false;
+      }
+      if (!listened && gate.failed(reason)) continue;
+      if (!said) log.warn("port is not forwarded, trying again", { key, port, reason });
+      said = true;
+      await pause(retryMs, signal);
+      retryMs = Math.min(2 * retryMs, LAST_RETRY_MS);
+    }
+  }
+
+  /** One socat, from its start to its end. */
+  async #once(signal: AbortSignal): Promise<{ reason: string; listened: boolean }> {
+    const { spawn, gate, log } = this.#options;
+    const { key, port, host } = this.target;
+    let socat: Socat;
+    try {
+      socat = spawn(this.target);
+    } catch (error) {
+      return { reason: String(error), listened: false };
+    }
+    log.debug("port is forwarded", { key, port, host });
+    const end = () => socat.end();
+    signal.addEventListener("abort", end, { once: true });
+    let listened = false;
+    const timer = setTimeout(() => {
+      listened = true;
+      gate.listens();
+    }, LISTENS_MS);
+    try {
+      return { reason: await socat.ended, listened };
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      log.debug("forward ended", { key, port });
+    }
+  }
+}
