@@ -72,6 +72,7 @@ async function main(): Promise<void> {
   const server = listenOrExit(agent, started.promise);
   for (const subsystem of agent.subsystems) await subsystem.start();
   started.resolve();
+  startBootCommand(agent);
 
   let stopping = false;
   const stop = async (signal: string) => {
