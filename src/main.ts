@@ -5,6 +5,7 @@ import { BUILT_PERMISSIONS, COMMIT } from "./build.ts";
 import { type Config, parseArgs, usage, UsageError } from "./config.ts";
 import { listen } from "./http/server.ts";
 import { createLogger, type Logger } from "./log/logger.ts";
+import { startBootCommand } from "./process/boot_command.ts";
 import { checkOwnPermissions, WiderThanSet } from "./self_check.ts";
 import { ENVD_VERSION } from "./version.ts";
 
