@@ -1,49 +1,60 @@
 /**
- * A file's bytes as the body of an answer. The stream owns its descriptor: it is closed when the
- * last byte was read, when the client goes away, and on an error. It never sends more bytes than
+ * A file's bytes as the body of an answer. The stream owns its file: it is closed when the last
+ * byte was read, when the client goes away, and on an error. It never sends more bytes than
  * announced, and ends with an error, not with padding, when the file turns out shorter.
  */
 
 import { pipeline, Readable } from "node:stream";
 import { constants, createGzip } from "node:zlib";
-import { CHUNK_BYTES, readAt } from "./descriptor_io.ts";
+import { CHUNK_BYTES } from "./file_io.ts";
 
 // A higher level costs far more time than the bytes that it saves on the way to the host.
 const GZIP_LEVEL = constants.Z_BEST_SPEED;
 
-export interface ReadStreamOptions {
-  fd: number;
-  start: number;
-  /** Byte after the last one; undefined for a pseudo file, which is read until it ends. */
-  end?: number;
-  /** Closes the descriptor. */
-  close: () => void;
+/** What a stream needs of a file (GuardedFile). */
+export interface ReadableFile extends Disposable {
+  read(buffer: Uint8Array, position: number): Promise<number>;
 }
 
-/** Streams part of a file, read as fast as the client takes it. */
-export function readStream(options: ReadStreamOptions): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const { fd, start, end = Infinity, close } = options;
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/**
+ * Streams the bytes `start` to `end` (excluded), read as fast as the client takes them. Without
+ * an `end` the file is read until it ends: a pseudo file, whose size says nothing.
+ */
+export function readStream(
+  file: ReadableFile,
+  start: number,
+  end = Infinity,
+): ReadableStream<Bytes> {
   let position = start;
-  return new ReadableStream({
+  let reading: Promise<number> = Promise.resolve(0);
+  return new ReadableStream<Bytes>({
     async pull(controller) {
       try {
-        const buffer = new Uint8Array(Math.min(CHUNK_BYTES, end - position));
-        const count = buffer.length === 0 ? 0 : await readAt(fd, buffer, position);
-        position += count;
-        if (count > 0) controller.enqueue(buffer.subarray(0, count));
-        else if (position < end && end !== Infinity) {
-          throw new Error(`the file was cut to ${position} bytes during the transfer`);
+        if (position < end) {
+          const buffer = new Uint8Array(Math.min(CHUNK_BYTES, end - position));
+          reading = file.read(buffer, position);
+          const count = await reading;
+          if (count === 0 && end !== Infinity) {
+            throw new Error(`the file was cut to ${position} bytes during the transfer`);
+          }
+          position += count;
+          if (count > 0) controller.enqueue(buffer.subarray(0, count));
+          if (count > 0 && position < end) return;
         }
-        if (count === 0 || position === end) {
-          close();
-          controller.close();
-        }
+        file[Symbol.dispose]();
+        controller.close();
       } catch (error) {
-        close();
+        file[Symbol.dispose]();
         throw error;
       }
     },
-    cancel: close,
+    async cancel() {
+      // A read under way uses the descriptor's number, which must not be another file's by then.
+      await reading.catch(() => {});
+      file[Symbol.dispose]();
+    },
   }, { highWaterMark: 0 });
 }
 
