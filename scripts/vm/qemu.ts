@@ -26,6 +26,8 @@ const START_LIMIT_MS = 20_000;
 /** For the transfer of the device state, which is small: the memory stays in its file. */
 const MIGRATION_LIMIT_MS = 60_000;
 const POLL_MS = 5;
+/** QEMU ends at once on SIGTERM and leaves the terminal as it was, unless it hangs. */
+const KILL_AFTER_MS = 2000;
 /** Memory in RAM only where this much stays free beside it. */
 const RAM_RESERVE_MB = 1024;
 const MAX_BANDWIDTH = 2 ** 40;
@@ -96,6 +98,14 @@ async function ignoreSharedMemory(qmp: Qmp): Promise<void> {
   await qmp.execute("migrate-set-parameters", { "max-bandwidth": MAX_BANDWIDTH });
 }
 
+function signal(child: Deno.ChildProcess, name: Deno.Signal): void {
+  try {
+    child.kill(name);
+  } catch {
+    // Ended before.
+  }
+}
+
 class QemuMachine implements Machine {
   readonly url: string;
   readonly pid: number;
@@ -140,12 +150,10 @@ class QemuMachine implements Machine {
   }
 
   async kill(): Promise<void> {
-    try {
-      this.child.kill("SIGKILL");
-    } catch {
-      // Ended before.
-    }
+    signal(this.child, "SIGTERM");
+    const timer = setTimeout(() => signal(this.child, "SIGKILL"), KILL_AFTER_MS);
     await this.ended;
+    clearTimeout(timer);
     this.qmp[Symbol.dispose]();
     await removeStore(this.store);
   }
@@ -259,7 +267,7 @@ export class QemuDriver implements Driver {
       const qmp = await connectQmp(qmpSocket, () => said);
       return new QemuMachine(child, qmp, ports, store, ramShared, ended);
     } catch (error) {
-      if (said === undefined) child.kill("SIGKILL");
+      signal(child, "SIGKILL");
       await ended;
       await removeStore(store);
       throw error;
