@@ -33,7 +33,7 @@ export class Gate {
         closed.retryMs = Math.min(2 * closed.retryMs, LAST_RETRY_MS);
         return;
       }
-      await pause(waitMs, AbortSignal.any([signal, closed.opened.signal]));
+      await pause(waitMs, signal, closed.opened.signal);
     }
   }
 
