@@ -72,6 +72,11 @@ export async function fetchModules(entrypoints: readonly string[]): Promise<void
   await run(Deno.execPath(), "install", "--quiet", "--frozen", "--entrypoint", ...entrypoints);
 }
 
+/** Has `deno bundle` fetch the bundler that belongs to this version of the runtime. */
+export async function fetchBundler(): Promise<void> {
+  await run(Deno.execPath(), "bundle", "--quiet", "-o", "/dev/null", "src/build.ts");
+}
+
 /** Every TypeScript file below the given folders of the project. */
 export function sourcesIn(...folders: string[]): string[] {
   return folders.flatMap((folder) =>

@@ -8,7 +8,7 @@
 
 import { join } from "@std/path";
 import { projectRoot } from "./permissions.ts";
-import { fetchModules, installPackages, sourcesIn } from "./setup.ts";
+import { fetchBundler, fetchModules, installPackages, sourcesIn } from "./setup.ts";
 
 interface Counts {
   passed: number;
@@ -36,6 +36,7 @@ async function main(): Promise<number> {
   const chosen = Deno.args.length > 0 ? Deno.args : ["tests"];
   await installPackages();
   await fetchModules(sourcesIn("src", "scripts", "tests"));
+  await fetchBundler();
 
   const scratch = await Deno.makeTempDir({ prefix: "denvd-test-" });
   const report = join(scratch, "junit.xml");
