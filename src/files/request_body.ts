@@ -12,7 +12,7 @@ const DRAIN_MS = 10_000;
 export class RequestBody {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
-  constructor(body: ReadableStream<Uint8Array> | null, private readonly coding: ContentCoding) {
+  constructor(body: ReadableStream<Uint8Array> | null) {
     this.#reader = body?.getReader();
   }
 
@@ -22,9 +22,9 @@ export class RequestBody {
    * @throws the signal's reason once it aborts; {AgentError} invalid_argument when the body is
    * not what its coding says; what reading throws when the client is gone
    */
-  bytes(signal: AbortSignal): AsyncIterable<Uint8Array> {
+  bytes(coding: ContentCoding, signal: AbortSignal): AsyncIterable<Uint8Array> {
     const raw = this.#read(signal);
-    return this.coding === "gzip" ? gunzip(raw) : raw;
+    return coding === "gzip" ? gunzip(raw) : raw;
   }
 
   async *#read(signal: AbortSignal): AsyncGenerator<Uint8Array> {

@@ -1,0 +1,97 @@
+/** POST /files: stores one file (octet-stream) or several (multipart). */
+
+import { basename } from "@std/path/posix";
+import type { Agent } from "../../agent.ts";
+import { AgentError, Code } from "../../errors.ts";
+import { bodyCoding } from "../../files/encodings.ts";
+import { metadataFromHeaders } from "../../files/metadata_headers.ts";
+import { readMultipart } from "../../files/multipart.ts";
+import { RequestBody } from "../../files/request_body.ts";
+import { FileStore } from "../../files/upload.ts";
+import { type FileCaller, fileCaller } from "../file_access.ts";
+import type { RouteHandler } from "../router.ts";
+
+/** A file as the answer tells it. */
+interface StoredEntry {
+  path: string;
+  name: string;
+  type: "file";
+  metadata?: Record<string, string>;
+}
+
+export function filesPostRoute(agent: Agent): RouteHandler {
+  const store = new FileStore(agent.files);
+
+  /** Stores every file of the body; gives what was stored. */
+  async function receive(
+    caller: FileCaller,
+    headers: Headers,
+    body: RequestBody,
+    signal: AbortSignal,
+  ): Promise<StoredEntry[]> {
+    const metadata = metadataFromHeaders(headers);
+    const bytes = body.bytes(bodyCoding(headers.get("content-encoding")), signal);
+    const entries: StoredEntry[] = [];
+
+    const put = async (given: string, content: AsyncIterable<Uint8Array>): Promise<void> => {
+      const path = caller.resolve(given);
+      if (entries.some((entry) => entry.path === path)) throw sentTwice(path, entries);
+      const kept = false;
+      await store.store({
+        path,
+        owner: caller.user,
+        body: content,
+        signal,
+        finish: () => Promise.resolve(),
+      });
+      const shown = kept && metadata.size > 0 ? { metadata: Object.fromEntries(metadata) } : {};
+      entries.push({ path, name: basename(path), type: "file", ...shown });
+      agent.log.debug("file written", { path, user: caller.user.name });
+    };
+
+    const contentType = headers.get("content-type") ?? "";
+    const mediaType = contentType.split(";")[0]!.trim().toLowerCase();
+    if (mediaType === "application/octet-stream") {
+      if (caller.path === null) {
+        throw invalid("an octet-stream upload needs the query parameter 'path'");
+      }
+      await put(caller.path, bytes);
+    } else if (mediaType === "multipart/form-data") {
+      await readMultipart(
+        contentType,
+        bytes,
+        (part) => put(caller.path ?? part.filename, part.body),
+      );
+    } else {
+      throw invalid(
+        `content type '${contentType}' is not understood: ` +
+          "send multipart/form-data or application/octet-stream",
+      );
+    }
+    return entries;
+  }
+
+  return async (request, url) => {
+    const { headers } = request;
+    const body = new RequestBody(request.body);
+    try {
+      const caller = await fileCaller(agent, request, url, "write");
+      const entries = await agent.uploads.run((signal) => receive(caller, headers, body, signal));
+      return Response.json(entries);
+    } catch (error) {
+      await body.drain();
+      throw error;
+    }
+  };
+}
+
+function invalid(message: string): AgentError {
+  return new AgentError(Code.InvalidArgument, message);
+}
+
+function sentTwice(path: string, stored: readonly StoredEntry[]): AgentError {
+  const names = stored.map((entry) => `'${entry.path}'`).join(", ");
+  return invalid(
+    `'${path}' comes twice in one upload: only the first of them was stored; stored are ${names}`,
+  );
+}
