@@ -8,15 +8,20 @@
 
 import { dirname, join } from "@std/path";
 import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
+import { trialEnv, trialSet, trialWithout } from "./trial.ts";
 
 export interface LocalAgentOptions {
   set?: SetName;
   address?: string;
   port: number;
+  /** Program in the agent's place, from the checkout; for tests. */
+  main?: string;
   /** Further flags of the agent. */
   args?: readonly string[];
   /** Command that everything runs under, such as `ip netns exec NAME`. */
   under?: readonly string[];
+  /** Shell text that runs in the agent's mount namespace first: mounts of scratch files. */
+  prepare?: string;
   extraNet?: readonly string[];
   replace?: Parameters<typeof permissionFlags>[0]["replace"];
   /** Environment of the agent process itself. */
@@ -121,6 +126,7 @@ async function removeCgroup(folder: string): Promise<void> {
 /** Starts the agent; it may not listen yet when this returns. */
 export async function startLocalAgent(options: LocalAgentOptions): Promise<LocalAgent> {
   const address = options.address ?? "127.0.0.1";
+  const set = options.set ?? trialSet() ?? "dev";
   const lacks: string[] = [];
   const runDir = makeRunDir();
   const libDir = join(projectRoot, "rootfs");
@@ -134,18 +140,19 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
     ...[Deno.execPath(), "run", "--quiet", "--cached-only", "--no-remote"],
     "--v8-flags=--optimize-for-size",
     ...permissionFlags({
-      set: options.set ?? "dev",
+      set,
       runDir,
       libDir,
       listen: `${address}:${options.port}`,
-      extraFolders: options.set === undefined && home !== undefined ? [home] : [],
+      extraFolders: set === "dev" && home !== undefined ? [home] : [],
       extraNet: options.extraNet,
       denyWrite: programFolders(),
       replace: options.replace,
+      without: trialWithout(set),
     }),
-    join(projectRoot, "src/main.ts"),
+    join(projectRoot, options.main ?? "src/main.ts"),
     ...["--port", String(options.port), "--address", address],
-    ...["--run-dir", runDir, "--lib-dir", libDir, "--permission-set", options.set ?? "dev"],
+    ...["--run-dir", runDir, "--lib-dir", libDir, "--permission-set", set],
     ...options.args ?? [],
   ];
 
@@ -155,9 +162,15 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
     : ["unshare", "--user", "--map-root-user", "--mount"];
   const canUnshare = await succeeds(unshare[0]!, ...unshare.slice(1), "true");
   if (!canUnshare) lacks.push("mount namespaces: links can be raced, no host view");
+  if (!canUnshare && options.prepare !== undefined) throw new Error(`no ${lacks.at(-1)}`);
+  const prepare = options.prepare === undefined
+    ? []
+    : ["sh", "-euc", `${options.prepare}\nexec "$@"`, "prepare"];
   const command = [
     ...options.under ?? [],
-    ...canUnshare ? [...unshare, join(libDir, "start_agent"), runDir, cgroup ?? "-", owner] : [],
+    ...canUnshare
+      ? [...unshare, ...prepare, join(libDir, "start_agent"), runDir, cgroup ?? "-", owner]
+      : [],
     ...agentCommand,
   ];
 
@@ -166,7 +179,8 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
     stdin: "null",
     stdout: options.stdout ?? "inherit",
     stderr: options.stderr ?? "inherit",
-    env: options.env,
+    // The runtime's look-up of newer versions needs no net permission.
+    env: { DENO_NO_UPDATE_CHECK: "1", ...options.env, ...trialEnv(set) },
   }).spawn();
 
   const ownNs = Deno.readLinkSync("/proc/self/ns/mnt");

@@ -6,7 +6,7 @@
  */
 
 import { dirname, join } from "@std/path";
-import { type Kind, KINDS, type Place, placed, type SetName } from "../src/manifest.ts";
+import { grantName, type Kind, KINDS, type Place, placed, type SetName } from "../src/manifest.ts";
 
 export type { SetName };
 
@@ -24,7 +24,7 @@ export interface FlagOptions extends Place {
   denyWrite?: readonly string[];
   /** Lists that stand in for the set's, for tests of a missing grant. */
   replace?: Partial<Record<Kind, readonly string[]>>;
-  /** One grant, `kind:value` as deno.json names it, that is left out. */
+  /** One grant or denial, named as grantName() does, that is left out. */
   without?: string;
 }
 
@@ -48,10 +48,11 @@ export function permissionFlags(options: FlagOptions): string[] {
   const flags = ["--no-prompt"];
   for (const kind of KINDS) {
     const { allow, deny } = splitGrants(set[kind]);
-    const wanted = (options.replace?.[kind] ?? allow)
-      .filter((grant) => `${kind}:${grant}` !== options.without);
-    const allowed = wanted.map((grant) => placed(kind, grant, options));
-    const denied = deny.map((grant) => placed(kind, grant, options));
+    const kept = (grants: readonly string[], deny: boolean): string[] =>
+      grants.filter((value) => grantName({ kind, value, deny }) !== options.without)
+        .map((value) => placed(kind, value, options));
+    const allowed = kept(options.replace?.[kind] ?? allow, false);
+    const denied = kept(deny, true);
     if (kind === "net") allowed.push(...options.extraNet ?? []);
     if (kind === "read" || kind === "write") allowed.push(...options.extraFolders ?? []);
     if (kind === "write") denied.push(...options.denyWrite ?? []);

@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { projectRoot } from "../../scripts/permissions.ts";
 import { freePort, startAgent } from "../support/agent.ts";
+import { GUEST_ROOT, rootTest } from "../support/guest_root.ts";
 
 interface Ended {
   code: number;
@@ -69,8 +70,8 @@ Deno.test("guest-full reads /etc and /boot, which the set guest may not", async 
 });
 
 for (const set of ["dev", "guest", "guest-full"] as const) {
-  Deno.test(`a local start under the set ${set} is neither wider nor less than it`, async () => {
-    await using agent = await startAgent({ set });
+  rootTest(`a local start under the set ${set} is neither wider nor less than it`, async () => {
+    await using agent = await startAgent({ set, under: GUEST_ROOT });
     assertEquals(agent.stderr().includes("permissions wider"), false, agent.stderr());
     assertEquals(agent.stderr().includes("permissions less"), false, agent.stderr());
   });
