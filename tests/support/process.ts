@@ -1,7 +1,7 @@
 /** Runs commands on a test agent and gathers what they send. */
 
 import type { CallOptions } from "@connectrpc/connect";
-import type { ProcessEvent, ProcessEvent_EndEvent } from "../../src/gen/process_pb.ts";
+import { type ProcessEvent, type ProcessEvent_EndEvent, Signal } from "../../src/gen/process_pb.ts";
 import type { TestAgent } from "./agent.ts";
 
 type ProcessClient = TestAgent["process"];
@@ -78,4 +78,39 @@ export function sh(
   options: CommandOptions = {},
 ): Promise<Gathered> {
   return run(client, command("/bin/sh", ["-c", script], options));
+}
+
+/** Selects a process by number. */
+export function byPid(pid: number) {
+  return { selector: { case: "pid" as const, value: pid } };
+}
+
+/** Selects a process by name. */
+export function byTag(tag: string) {
+  return { selector: { case: "tag" as const, value: tag } };
+}
+
+/** A process that runs on. */
+export interface Started {
+  readonly pid: number;
+  /** Kills the process and waits for its end. */
+  close(): Promise<void>;
+}
+
+/** Starts a command and leaves it running, its output unread. */
+export async function startPid(
+  client: ProcessClient,
+  request: ReturnType<typeof command>,
+): Promise<Started> {
+  const events = client.start(request)[Symbol.asyncIterator]();
+  const first = (await events.next()).value?.event?.event;
+  if (first?.case !== "start") throw new Error(`first event: ${first?.case}`);
+  const { pid } = first.value;
+  return {
+    pid,
+    async close() {
+      await client.sendSignal({ process: byPid(pid), signal: Signal.SIGKILL }).catch(() => {});
+      while (!(await events.next()).done);
+    },
+  };
 }

@@ -1,0 +1,54 @@
+/** Users that a test needs, shown to one agent in the place of /etc/passwd and /etc/group. */
+
+import { join } from "@std/path";
+
+export const isRoot: boolean = Deno.uid() === 0;
+
+/** The name of a test that needs root, with the reason for skipping it. */
+export function rootTest(name: string, fn: () => Promise<void>): void {
+  Deno.test({
+    name: isRoot ? name : `${name} (skipped: needs root)`,
+    ignore: !isRoot,
+    fn,
+  });
+}
+
+export interface ScratchUsers extends AsyncDisposable {
+  /** For LocalAgentOptions.prepare. */
+  readonly prepare: string;
+  /** Home of `ada`. */
+  readonly home: string;
+}
+
+/** Uid and gid of `ada`. */
+export const ADA = { uid: 4021, gid: 4022, groups: [4022, 4023, 4024] };
+
+/**
+ * Adds the user `ada` to copies of this machine's tables: her own group, and `denvd-one` and
+ * `denvd-two` beside it.
+ */
+export async function scratchUsers(): Promise<ScratchUsers> {
+  const dir = await Deno.makeTempDir({ prefix: "denvd-users-" });
+  const home = join(dir, "home");
+  await Deno.chmod(dir, 0o755);
+  await Deno.mkdir(home);
+  await Deno.chown(home, ADA.uid, ADA.gid);
+  const passwd = await Deno.readTextFile("/etc/passwd");
+  const group = await Deno.readTextFile("/etc/group");
+  const [own, one, two] = ADA.groups;
+  await Deno.writeTextFile(
+    join(dir, "passwd"),
+    `${passwd}ada:x:${ADA.uid}:${ADA.gid}:Ada:${home}:/bin/sh\n`,
+  );
+  await Deno.writeTextFile(
+    join(dir, "group"),
+    `${group}denvd-ada:x:${own}:\ndenvd-one:x:${one}:ada\ndenvd-two:x:${two}:daemon,ada\n`,
+  );
+  return {
+    prepare: `mount --bind ${dir}/passwd /etc/passwd; mount --bind ${dir}/group /etc/group`,
+    home,
+    async [Symbol.asyncDispose]() {
+      await Deno.remove(dir, { recursive: true });
+    },
+  };
+}
