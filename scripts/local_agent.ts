@@ -8,6 +8,7 @@
 
 import { dirname, join } from "@std/path";
 import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
+import { PRIVATE_FOLDERS } from "./private_folders.ts";
 import { trialEnv, trialSet, trialWithout } from "./trial.ts";
 
 export interface LocalAgentOptions {
@@ -163,9 +164,9 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
   const canUnshare = await succeeds(unshare[0]!, ...unshare.slice(1), "true");
   if (!canUnshare) lacks.push("mount namespaces: links can be raced, no host view");
   if (!canUnshare && options.prepare !== undefined) throw new Error(`no ${lacks.at(-1)}`);
-  const prepare = options.prepare === undefined
-    ? []
-    : ["sh", "-euc", `${options.prepare}\nexec "$@"`, "prepare"];
+  const isGuest = isRoot && set !== "dev";
+  const preparation = [isGuest ? PRIVATE_FOLDERS : "", options.prepare ?? ""].join("\n").trim();
+  const prepare = preparation === "" ? [] : ["sh", "-euc", `${preparation}\nexec "$@"`, "prepare"];
   const command = [
     ...options.under ?? [],
     ...canUnshare

@@ -1,0 +1,52 @@
+/**
+ * The agent as in the guest, under the set `guest` with MMDS and log export on. It has its own
+ * /etc, /run and certificates (scripts/private_folders.ts), which a test reads through the
+ * agent's root.
+ */
+
+import type { LocalAgentOptions } from "../../scripts/local_agent.ts";
+import { startAgent, type TestAgent } from "./agent.ts";
+
+export const isRoot: boolean = Deno.uid() === 0;
+
+export interface GuestOptions extends Partial<LocalAgentOptions> {
+  /** Program → shell script that stands in for it. */
+  fakes?: Readonly<Record<string, string>>;
+}
+
+/** Shell text that puts a script in the place of each program. */
+function fakePrograms(fakes: Readonly<Record<string, string>>): string {
+  const lines = ["mount -t tmpfs tmpfs /media"];
+  Object.entries(fakes).forEach(([program, script], index) => {
+    lines.push(
+      `cat >/media/${index} <<'END'\n#!/bin/sh\n${script}\nEND`,
+      `chmod 755 /media/${index}`,
+    );
+  });
+  // At the end: /usr/bin/mount itself may be one of them.
+  const mounts = Object.keys(fakes).map((program, index) =>
+    `/media/mount --bind /media/${index} ${program}`
+  );
+  return [...lines, "cp /usr/bin/mount /media/mount", ...mounts].join("\n");
+}
+
+/** Starts the agent; needs root. */
+export function startGuest(options: GuestOptions = {}): Promise<TestAgent> {
+  const { fakes, prepare, args, ...rest } = options;
+  return startAgent({
+    set: "guest",
+    ...rest,
+    args: ["--isnotfc=false", "--verbose", ...args ?? []],
+    prepare: [prepare ?? "", fakes ? fakePrograms(fakes) : ""].join("\n"),
+  });
+}
+
+/** The path by which this process reaches what the agent sees as `path`. */
+export function inGuest(agent: TestAgent, path: string): string {
+  return `/proc/${agent.pid}/root${path}`;
+}
+
+/** Text of a file as the agent sees it. */
+export function readInGuest(agent: TestAgent, path: string): Promise<string> {
+  return Deno.readTextFile(inGuest(agent, path));
+}
