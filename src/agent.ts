@@ -60,7 +60,7 @@ export function createAgent(config: Config, log: Logger): Agent {
   const token = new AccessToken();
   const cgroups = config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot);
   const processes = new Processes({ config, log, env, defaults, cgroups, view });
-  const files = new GuestFiles(config.runDir, log);
+  const files = new GuestFiles(config, log);
   const ports = new Ports({ config, log, view, cgroups });
   const subsystems: Subsystem[] = [files, processes, ports];
   const resume = async (reason: string): Promise<void> => {

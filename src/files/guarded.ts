@@ -8,23 +8,27 @@
  */
 
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
-import { basename, dirname } from "@std/path/posix";
+import { basename, dirname, normalize } from "@std/path/posix";
 import { AgentError, Code } from "../errors.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Subsystem } from "../subsystem.ts";
 import { type Guard, GuardedDir, type Owner, ROOT_FD } from "./guarded_dir.ts";
 import { missing, pathError, swapped } from "./guarded_errors.ts";
 import { GuardedFile } from "./guarded_file.ts";
-import { type Access, beyond, Scope } from "./guarded_scope.ts";
+import { Reference } from "./guarded_reference.ts";
+import { type Access, beyond, isBeyond, Scope } from "./guarded_scope.ts";
 import type { StagedFile } from "./guarded_stage.ts";
 import { Stages } from "./guarded_stages.ts";
 import { type FileStat, fromStats, sameInode } from "./guarded_stat.ts";
 import { DescriptorView, O_PATH } from "./guarded_view.ts";
+import { listRoot, type RootListing } from "./root_listing.ts";
+import { MetadataStore } from "./xattr.ts";
 
+export { isBeyond } from "./guarded_scope.ts";
 export { STAGED_PREFIX } from "./guarded_stages.ts";
 export type { FileKind, FileStat } from "./guarded_stat.ts";
 export { sameInode } from "./guarded_stat.ts";
-export type { GuardedDir, GuardedFile, Owner, StagedFile };
+export type { GuardedDir, GuardedFile, Owner, Reference, StagedFile };
 
 /** As many links one after another as the kernel follows (path_resolution(7)). */
 const MAX_LINKS = 40;
@@ -34,15 +38,27 @@ export type Target =
   | { readonly kind: "new"; readonly dir: GuardedDir; readonly name: string }
   | { readonly kind: "file"; readonly file: GuardedFile };
 
+export interface GuestFilesOptions {
+  /** Folder of the descriptor view; a stage is made in it. */
+  readonly runDir: string;
+  /** Folder of the launchers. */
+  readonly libDir: string;
+}
+
 export class GuestFiles implements Subsystem {
   readonly name = "files";
   readonly #guard: Guard;
   readonly #stages: Stages;
 
-  constructor(runDir: string, private readonly log: Logger) {
+  /** Metadata of files. */
+  readonly metadata: MetadataStore;
+
+  constructor(private readonly options: GuestFilesOptions, private readonly log: Logger) {
+    const { runDir, libDir } = options;
     this.#guard = { view: new DescriptorView(runDir), scope: new Scope() };
     this.#guard.scope.reserve(Deno.realPathSync(runDir));
     this.#stages = new Stages(this.#guard, runDir, log);
+    this.metadata = new MetadataStore(libDir, log);
   }
 
   /** Whether what the guest does meanwhile can't lead a call astray. */
@@ -71,8 +87,12 @@ export class GuestFiles implements Subsystem {
     return Promise.resolve();
   }
 
-  /** Opens for reference what the path leads to, links followed; where it is, is in scope. */
-  #reference(path: string, access: Access): { fd: number; path: string; stat: FileStat } {
+  /**
+   * Looks up what the path leads to, links followed; where it is, is in scope.
+   *
+   * @throws {AgentError} not_found, permission_denied, failed_precondition on a link cycle
+   */
+  lookUp(path: string, access: Access = "read"): Reference {
     let fd: number;
     try {
       fd = openSync(path, O_PATH | constants.O_NOFOLLOW);
@@ -84,10 +104,8 @@ export class GuestFiles implements Subsystem {
       // The runtime resolved every link but one that leads nowhere.
       if (stat.kind === "symlink") throw missing(path);
       const truePath = this.#truePath(fd, path, stat);
-      if (!this.#guard.scope.allows(access, truePath)) {
-        throw beyond(access, truePath === path ? path : `${path}' -> '${truePath}`);
-      }
-      return { fd, path: truePath, stat };
+      if (!this.#guard.scope.allows(access, truePath)) throw beyond(access, path, truePath);
+      return new Reference(fd, truePath, stat);
     } catch (error) {
       closeSync(fd);
       throw pathError(error, "open", path, access);
@@ -110,21 +128,24 @@ export class GuestFiles implements Subsystem {
    */
   openDir(path: string, notDirectory: Code = Code.Internal): GuardedDir {
     if (path === "/") return new GuardedDir(this.#guard, ROOT_FD, "/", undefined);
-    const { fd, path: truePath, stat } = this.#reference(path, "read");
-    if (stat.kind === "directory") return new GuardedDir(this.#guard, fd, truePath, stat);
-    closeSync(fd);
-    throw new AgentError(notDirectory, `'${path}' is not a directory`);
+    using found = this.lookUp(path);
+    if (found.stat.kind !== "directory") {
+      throw new AgentError(notDirectory, `'${path}' is not a directory`);
+    }
+    return new GuardedDir(this.#guard, found.release(), found.path, found.stat);
   }
 
   /**
    * The directory that holds the path's last name; links on the way to it are followed, the
-   * last name is not looked at.
+   * last name is not looked at. `access` is what a refusal speaks of.
    */
-  openParent(path: string): { dir: GuardedDir; name: string } {
-    if (path === "/") {
-      throw new AgentError(Code.PermissionDenied, "'/' itself is beyond every grant");
+  openParent(path: string, access: Access = "read"): { dir: GuardedDir; name: string } {
+    if (path === "/") throw beyond(access, path);
+    try {
+      return { dir: this.openDir(dirname(path)), name: basename(path) };
+    } catch (error) {
+      throw isBeyond(error) ? beyond(access, path) : error;
     }
-    return { dir: this.openDir(dirname(path)), name: basename(path) };
   }
 
   /**
@@ -135,21 +156,16 @@ export class GuestFiles implements Subsystem {
    * file (a FIFO or a device is not even opened)
    */
   openFile(path: string, access: Access): GuardedFile {
-    const reference = this.#reference(path, access);
-    try {
-      const { stat, path: truePath } = reference;
-      if (stat.kind !== "file") {
-        const what = stat.kind === "directory" ? "is a directory" : "is not a regular file";
-        throw new AgentError(Code.InvalidArgument, `path '${path}' ${what}`);
-      }
-      return this.#openAgain(truePath, stat, access);
-    } finally {
-      closeSync(reference.fd);
+    using found = this.lookUp(path, access);
+    if (found.stat.kind !== "file") {
+      const what = found.stat.kind === "directory" ? "is a directory" : "is not a regular file";
+      throw new AgentError(Code.InvalidArgument, `path '${path}' ${what}`);
     }
+    return this.#openAgain(found, access);
   }
 
   /** Opens what is held by reference: the runtime opens by path, so the inode is compared. */
-  #openAgain(path: string, stat: FileStat, access: Access): GuardedFile {
+  #openAgain({ path, stat }: Reference, access: Access): GuardedFile {
     const mode = access === "write" ? constants.O_RDWR : constants.O_RDONLY;
     let fd: number;
     try {
@@ -173,7 +189,8 @@ export class GuestFiles implements Subsystem {
       try {
         dir = this.openDir(upper);
       } catch (error) {
-        if (!isMissing(error) || upper === "/") throw error;
+        if (isBeyond(error)) throw beyond("write", path);
+        if (!isMissing(error)) throw error;
         names.unshift(basename(upper));
       }
     }
@@ -221,6 +238,26 @@ export class GuestFiles implements Subsystem {
     throw new AgentError(Code.FailedPrecondition, `cannot open '${path}': cyclic symlink`);
   }
 
+  /**
+   * Looks up where a link in `dir` leads.
+   *
+   * @returns what is there; or where it would be as far as the text says, when that is beyond
+   * the manifest; or undefined when it leads nowhere
+   */
+  followLink(dir: GuardedDir, name: string): Reference | string | undefined {
+    try {
+      return this.lookUp(dir.at(name));
+    } catch (error) {
+      if (!isBeyond(error)) return undefined;
+      return absolute(dir.path, dir.readLink(name));
+    }
+  }
+
+  /** What is in `/`. */
+  listRoot(): Promise<RootListing> {
+    return listRoot(this.options.libDir);
+  }
+
   /** A new, empty file of mode 0644 that can be given a name in `dir`, which stays open. */
   stageFile(dir: GuardedDir): StagedFile {
     return this.#stages.near(dir);
@@ -251,5 +288,5 @@ export function isMissing(error: unknown): boolean {
 }
 
 function absolute(folder: string, path: string): string {
-  return path.startsWith("/") ? path : `${folder}/${path}`;
+  return normalize(path.startsWith("/") ? path : `${folder}/${path}`);
 }

@@ -5,8 +5,7 @@
  */
 
 import { chownSync, closeSync, constants, fstatSync, lchownSync, openSync } from "node:fs";
-import { Code, errnoOf } from "../errors.ts";
-import { AgentError } from "../errors.ts";
+import { AgentError, Code, errnoOf } from "../errors.ts";
 import { pathError, swapped } from "./guarded_errors.ts";
 import type { Access, Scope } from "./guarded_scope.ts";
 import { type FileStat, fromFileInfo, fromStats, sameInode } from "./guarded_stat.ts";
@@ -25,7 +24,6 @@ export interface Guard {
 }
 
 export const DIRECTORY_MODE = 0o755;
-const PERMISSIONS = 0o7777;
 
 /** How much older a directory may look than the moment before it was made: coarse clocks. */
 const FRESH_SLACK_MS = 1000;
@@ -47,6 +45,16 @@ export class GuardedDir implements Disposable {
     readonly path: string,
     readonly stat: FileStat | undefined,
   ) {}
+
+  /** Whether this is `/`, which the manifest never names: its entries are asked for one by one. */
+  get isRoot(): boolean {
+    return this.fd === ROOT_FD;
+  }
+
+  /** The entry as seen from the descriptor, for helper processes; none where there is none. */
+  holds(name: string): { fd: number; name: string } | undefined {
+    return this.isRoot ? undefined : { fd: this.fd, name };
+  }
 
   /** The entry's path for calls that hand it to the kernel as it is. */
   at(name: string): string {
@@ -70,7 +78,7 @@ export class GuardedDir implements Disposable {
 
   /** The directory's path for helper processes. */
   get forHelper(): string {
-    return this.guard.view.available ? this.guard.view.forHelper(this.fd) : this.path;
+    return this.guard.view.forHelper(this.fd);
   }
 
   /** @throws {AgentError} permission_denied when the entry is beyond the grant */
@@ -236,11 +244,6 @@ export class GuardedDir implements Disposable {
       if (known.code === Code.PermissionDenied && errnoOf(error) === undefined) throw known;
       throw new AgentError(Code.Internal, known.message, { cause: error });
     }
-  }
-
-  /** Permission bits of the directory. */
-  get permissions(): number {
-    return (this.stat?.mode ?? DIRECTORY_MODE) & PERMISSIONS;
   }
 
   [Symbol.dispose](): void {

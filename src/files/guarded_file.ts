@@ -30,7 +30,7 @@ export class GuardedFile implements Disposable {
 
   /** The file's path for helper processes. */
   get forHelper(): string {
-    return this.guard.view.available ? this.guard.view.forHelper(this.fd) : this.path;
+    return this.guard.view.forHelper(this.fd);
   }
 
   /**

@@ -42,7 +42,7 @@ export class StagedFile implements Disposable {
 
   /** The file's path for helper processes. */
   get forHelper(): string {
-    return this.guard.view.available ? this.guard.view.forHelper(this.fd) : this.path;
+    return this.guard.view.forHelper(this.fd);
   }
 
   /** A handle that writes in the background and outlives the name; node:fs would not. */

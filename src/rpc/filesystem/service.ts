@@ -4,14 +4,19 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { Agent } from "../../agent.ts";
 import type { Filesystem } from "../../gen/filesystem_pb.ts";
 import { unbuilt } from "../unbuilt.ts";
+import { listDir } from "./list_dir.ts";
+import { makeDir } from "./make_dir.ts";
+import { move } from "./move.ts";
+import { remove } from "./remove.ts";
+import { stat } from "./stat.ts";
 
-export function filesystemService(_agent: Agent): ServiceImpl<typeof Filesystem> {
+export function filesystemService(agent: Agent): ServiceImpl<typeof Filesystem> {
   return {
-    stat: unbuilt("Stat"),
-    makeDir: unbuilt("MakeDir"),
-    move: unbuilt("Move"),
-    listDir: unbuilt("ListDir"),
-    remove: unbuilt("Remove"),
+    stat: stat(agent),
+    makeDir: makeDir(agent),
+    move: move(agent),
+    listDir: listDir(agent),
+    remove: remove(agent),
     watchDir: unbuilt("WatchDir"),
     createWatcher: unbuilt("CreateWatcher"),
     getWatcherEvents: unbuilt("GetWatcherEvents"),

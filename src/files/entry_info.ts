@@ -1,0 +1,93 @@
+/** EntryInfo of the wire, from what is known of a file. */
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type EntryInfo, EntryInfoSchema, FileType } from "../gen/filesystem_pb.ts";
+import { permissionText } from "./go_mode.ts";
+import type { FileKind, FileStat } from "./guarded_stat.ts";
+
+/** Bits of st_mode that are permissions in the narrow sense; Go's FileMode.Perm. */
+const PERMISSION_BITS = 0o777;
+
+const TYPES: ReadonlyMap<FileKind, FileType> = new Map([
+  ["file", FileType.FILE],
+  ["directory", FileType.DIRECTORY],
+  ["symlink", FileType.SYMLINK],
+]);
+
+/** The wire's type; sockets, FIFOs and devices have none. */
+export function typeOf(kind: FileKind | undefined): FileType {
+  return (kind && TYPES.get(kind)) ?? FileType.UNSPECIFIED;
+}
+
+/** Where a link leads. */
+export interface LinkTarget {
+  /** Fully resolved, or the link's own path when it can't be. */
+  readonly path: string;
+  /** What is there; undefined when nothing is, or it is beyond the manifest. */
+  readonly stat: FileStat | undefined;
+}
+
+/** An entry before it is put in the wire's form. */
+export interface Entry {
+  readonly name: string;
+  readonly path: string;
+  /** Of the entry itself; undefined where only the type is known. */
+  readonly stat: FileStat | undefined;
+  /** Where `stat` is undefined. */
+  readonly kind?: FileKind;
+  readonly target?: LinkTarget;
+  metadata?: Readonly<Record<string, string>>;
+}
+
+/** Names of users and groups. */
+export interface Names {
+  userName(uid: number): string;
+  groupName(gid: number): string;
+}
+
+/** Names looked up once each: a listing has few owners and many entries. */
+export function rememberNames(names: Names): Names {
+  const users = new Map<number, string>();
+  const groups = new Map<number, string>();
+  const remember = (known: Map<number, string>, id: number, find: () => string): string => {
+    let name = known.get(id);
+    if (name === undefined) known.set(id, name = find());
+    return name;
+  };
+  return {
+    userName: (uid) => remember(users, uid, () => names.userName(uid)),
+    groupName: (gid) => remember(groups, gid, () => names.groupName(gid)),
+  };
+}
+
+/** Seconds and nanoseconds; both count up, also before 1970. */
+export function timestamp(ms: number): { seconds: bigint; nanos: number } {
+  const seconds = Math.floor(ms / 1000);
+  return { seconds: BigInt(seconds), nanos: Math.floor(ms - seconds * 1000) * 1_000_000 };
+}
+
+/**
+ * A link has the type and mode of what it points to; size, owner, time and permissions are its
+ * own.
+ */
+export function entryInfo(entry: Entry, names: Names): EntryInfo {
+  const { name, path, stat, target } = entry;
+  if (stat === undefined) {
+    return create(EntryInfoSchema, { name, path, type: typeOf(entry.kind) });
+  }
+  const seen = target === undefined ? stat : target.stat;
+  const init: MessageInitShape<typeof EntryInfoSchema> = {
+    name,
+    path,
+    type: typeOf(seen?.kind),
+    size: BigInt(stat.size),
+    mode: (seen?.mode ?? 0) & PERMISSION_BITS,
+    permissions: permissionText(stat.mode),
+    owner: names.userName(stat.uid),
+    group: names.groupName(stat.gid),
+    modifiedTime: timestamp(stat.mtimeMs),
+    symlinkTarget: target?.path,
+    metadata: entry.metadata,
+  };
+  return create(EntryInfoSchema, init);
+}
