@@ -37,7 +37,7 @@ export async function download(file: GuardedFile, request: DownloadRequest): Pro
     answer = await choose(file, request);
     return answer;
   } finally {
-    if (!answer?.body) file[Symbol.dispose]();
+    if (!answer?.body || request.method === "HEAD") file[Symbol.dispose]();
   }
 }
 
@@ -78,12 +78,16 @@ async function choose(file: GuardedFile, request: DownloadRequest): Promise<Down
   const [start, end] = range === "whole" ? [0, size] : [range.start, range.end + 1];
   if (range !== "whole") headers.set("content-range", `bytes ${start}-${end - 1}/${size}`);
   const status = range === "whole" ? 200 : 206;
-  const stream = method === "GET" ? readStream(file, start, isPseudo ? undefined : end) : null;
-  if (coding === "gzip") {
-    headers.set("content-encoding", "gzip");
-    return { status, headers, body: stream && gzipStream(stream) };
+  if (coding === "gzip") headers.set("content-encoding", "gzip");
+  else {
+    headers.set("accept-ranges", "bytes");
+    if (!isPseudo) headers.set("content-length", String(end - start));
   }
-  headers.set("accept-ranges", "bytes");
-  if (!isPseudo) headers.set("content-length", String(end - start));
-  return { status, headers, body: stream };
+  if (method === "HEAD") {
+    // Without a body of unknown length the server would announce one of 0 bytes.
+    const body = headers.has("content-length") ? null : ReadableStream.from<Uint8Array>([]);
+    return { status, headers, body };
+  }
+  const stream = readStream(file, start, isPseudo ? undefined : end);
+  return { status, headers, body: coding === "gzip" ? gzipStream(stream) : stream };
 }
