@@ -110,12 +110,12 @@ Deno.test("an end is kept for Connect alone, until a process takes the tag", asy
   const ended = await run(agent.process, command("sh", ["-c", "exit 9"], { tag: "job" }));
   for (const process of [byPid(ended.pid), byTag("job")]) {
     const again = await gather(agent.process.connect({ process }));
+    await agent.process.closeStdin({ process }); // it is closed, as it was wanted
     assertEquals(again.kinds, ["start", "end"]);
     assertEquals([again.pid, again.end?.exitCode], [ended.pid, 9]);
     const input = { input: { case: "stdin" as const, value: new Uint8Array([10]) } };
     const refusals = [
       () => agent.process.sendInput({ process, input }),
-      () => agent.process.closeStdin({ process }),
       () => agent.process.sendSignal({ process, signal: Signal.SIGKILL }),
       () => agent.process.update({ process, pty: { size: { rows: 1, cols: 1 } } }),
     ];
