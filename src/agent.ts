@@ -6,6 +6,7 @@ import type { Config } from "./config.ts";
 import { type Dialect, DIALECTS } from "./dialect.ts";
 import { AgentError, Code } from "./errors.ts";
 import { GuestFiles } from "./files/guarded.ts";
+import { Uploads } from "./files/uploads.ts";
 import { EnvVars } from "./host/env_vars.ts";
 import { createHostSide } from "./host/host_side.ts";
 import type { Init } from "./host/init.ts";
@@ -33,6 +34,7 @@ export interface Agent {
   readonly ports: Ports;
   /** The way to guest paths, the only one. */
   readonly files: GuestFiles;
+  readonly uploads: Uploads;
   /** What requests get that name no user or no folder. */
   readonly defaults: { user: string; workdir: string };
   /** In starting order; stopped in the reverse one. */
@@ -61,8 +63,9 @@ export function createAgent(config: Config, log: Logger): Agent {
   const cgroups = config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot);
   const processes = new Processes({ config, log, env, defaults, cgroups, view });
   const files = new GuestFiles(config, log);
+  const uploads = new Uploads();
   const ports = new Ports({ config, log, view, cgroups });
-  const subsystems: Subsystem[] = [files, processes, ports];
+  const subsystems: Subsystem[] = [files, uploads, processes, ports];
   const resume = async (reason: string): Promise<void> => {
     for (const subsystem of subsystems) {
       const { name } = subsystem;
@@ -88,6 +91,7 @@ export function createAgent(config: Config, log: Logger): Agent {
     processes,
     ports,
     files,
+    uploads,
     defaults,
     subsystems,
     resume,

@@ -4,10 +4,9 @@
  */
 
 import { AgentError, Code } from "../errors.ts";
+import { METADATA_PREFIX } from "./xattr_dump.ts";
 
 const HEADER_PREFIX = "x-metadata-";
-/** What stands before each key in the attribute's name. */
-export const ATTRIBUTE_PREFIX = "user.e2b.";
 const MAX_KEY_BYTES = 246; // 255 of an attribute name, less the prefix
 const MAX_TOTAL_BYTES = 4096; // one block of ext4, prefixes counted
 
@@ -30,7 +29,7 @@ export function metadataFromHeaders(headers: Headers): Map<string, string> {
     if (!/^[ -~]*$/.test(key + value)) {
       throw invalid(`metadata '${key}' is not printable ASCII`);
     }
-    total += ATTRIBUTE_PREFIX.length + key.length + value.length;
+    total += METADATA_PREFIX.length + key.length + value.length;
     if (total > MAX_TOTAL_BYTES) {
       throw invalid(`metadata '${key}' makes it more than ${MAX_TOTAL_BYTES} bytes in all`);
     }

@@ -5,8 +5,9 @@
  * the file system's support are missing there is no metadata, and nothing fails.
  */
 
-import { AgentError, Code } from "../errors.ts";
+import { AgentError, Code, errnoOf, isDenied } from "../errors.ts";
 import type { Logger } from "../log/logger.ts";
+import { type Inode, MetadataCache } from "./xattr_cache.ts";
 import { formatMetadata, type Metadata, parseDump } from "./xattr_dump.ts";
 
 export type { Metadata } from "./xattr_dump.ts";
@@ -19,18 +20,27 @@ const UNSUPPORTED_MS = 60_000;
 
 const NOT_FOUND = 127;
 
+/** Arguments that a helper takes; more go through its standard input. */
+const MAX_ARGUMENTS = 200;
+
 /** A file held by descriptor, or an entry of a directory held by one. */
 export interface Subject {
   readonly fd: number;
   /** Of the entry; none for the descriptor itself. */
   readonly name?: string;
-  /** Device of the file system. */
-  readonly dev: number;
+  readonly inode: Inode;
+}
+
+interface Answer {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
 export class MetadataStore {
   readonly #launcher: string;
   readonly #log: Logger;
+  readonly #cache = new MetadataCache();
   readonly #unsupported = new Map<number, number>();
   #missing = false;
 
@@ -47,19 +57,36 @@ export class MetadataStore {
 
   /** Metadata of each subject, undefined where there is none; descriptors stay open meanwhile. */
   async read(subjects: readonly Subject[]): Promise<(Metadata | undefined)[]> {
-    const asked = subjects.filter(({ dev }) => this.#supports(dev));
-    if (asked.length === 0) return subjects.map(() => undefined);
-    const entries = asked.filter(({ name }) => name !== undefined).map(keyOf);
-    const descriptors = asked.filter(({ name }) => name === undefined).map(keyOf);
-    const input = entries.map((entry) => entry + "\0").join("");
-    const { code, stdout, stderr } = await this.#run(["get", ...new Set(descriptors)], input);
-    if (code === NOT_FOUND) {
-      this.#missing = true;
-      this.#log.warn("no metadata of files: getfattr (package attr) is missing");
+    const known = subjects.map(({ inode }) => this.#cache.get(inode));
+    const asked = subjects.filter(({ inode }, i) => !known[i] && this.#supports(inode.dev));
+    if (asked.length === 0) return known.map((one) => one?.metadata);
+    const start = Date.now();
+    const answer = await this.#ask(asked);
+    if (answer === undefined) return known.map((one) => one?.metadata);
+    const found = parseDump(answer.stdout);
+    this.#noteUnsupported(answer.stderr, asked);
+    for (const subject of asked) {
+      this.#cache.set(subject.inode, found.get(keyOf(subject)), start);
     }
-    this.#noteUnsupported(stderr, asked);
-    const found = parseDump(stdout);
-    return subjects.map((subject) => found.get(keyOf(subject)));
+    return subjects.map((subject, i) =>
+      known[i] === undefined ? found.get(keyOf(subject)) : known[i].metadata
+    );
+  }
+
+  /** What the helper says, or undefined when it could not be had. */
+  async #ask(asked: readonly Subject[]): Promise<Answer | undefined> {
+    const entries = asked.filter(({ name }) => name !== undefined).map(keyOf);
+    const opened = [
+      ...new Set(asked.filter(({ name }) => name === undefined).map(keyOf)),
+    ];
+    let answer: Answer | undefined;
+    if (entries.length === 0) answer = await this.#run(["opened", ...opened], "");
+    else if (opened.length === 0 && entries.length <= MAX_ARGUMENTS) {
+      answer = await this.#run(["entries", ...entries], "");
+    } else {
+      answer = await this.#run(["list", ...opened], entries.map((entry) => entry + "\0").join(""));
+    }
+    return answer;
   }
 
   #noteUnsupported(stderr: string, asked: readonly Subject[]): void {
@@ -69,7 +96,7 @@ export class MetadataStore {
     );
     for (const subject of asked) {
       if (!refused.has(keyOf(subject))) continue;
-      this.#unsupported.set(subject.dev, performance.now() + UNSUPPORTED_MS);
+      this.#unsupported.set(subject.inode.dev, performance.now() + UNSUPPORTED_MS);
     }
   }
 
@@ -77,22 +104,21 @@ export class MetadataStore {
    * Sets the metadata of a file, in place of what it had.
    *
    * @param isNew whether the file can have none yet
+   * @returns whether it was kept: false where the file system or the tools can't
    * @throws {AgentError} resource_exhausted when the file system has no room for it
    */
   async write(
     file: { readonly fd: number; readonly dev: number },
     metadata: Metadata,
     { isNew }: { isNew: boolean },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const lines = formatMetadata(metadata);
-    if ((isNew && lines === "") || !this.#supports(file.dev)) return;
-    const action = isNew ? "set" : "replace";
-    const { code, stderr } = await this.#run([action, String(file.fd)], lines);
-    if (code === 0) return;
-    if (code === NOT_FOUND) {
-      this.#missing = true;
-      this.#log.warn("no metadata of files: setfattr (package attr) is missing");
-    } else if (stderr.includes("Operation not supported")) {
+    if (isNew && lines === "") return true;
+    if (!this.#supports(file.dev)) return false;
+    const answer = await this.#run([isNew ? "set" : "replace", String(file.fd)], lines);
+    if (answer === undefined || answer.code === 0) return;
+    const { stderr } = answer;
+    if (stderr.includes("Operation not supported")) {
       this.#unsupported.set(file.dev, performance.now() + UNSUPPORTED_MS);
     } else if (/No space left|Disk quota exceeded/.test(stderr)) {
       throw new AgentError(Code.ResourceExhausted, "no room for the file's metadata");
@@ -101,21 +127,36 @@ export class MetadataStore {
     }
   }
 
-  async #run(args: string[], input: string) {
-    const child = new Deno.Command(this.#launcher, {
-      args,
-      clearEnv: true,
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-      signal: AbortSignal.timeout(HELPER_LIMIT_MS),
-    }).spawn();
-    const fed = new Blob([input]).stream().pipeTo(child.stdin);
-    // A helper that ends before it read everything says why in its exit code.
-    fed.catch(() => {});
+  async #run(args: string[], input: string): Promise<Answer | undefined> {
+    let child: Deno.ChildProcess;
+    try {
+      child = new Deno.Command(this.#launcher, {
+        args,
+        clearEnv: true,
+        stdin: input === "" ? "null" : "piped",
+        stdout: "piped",
+        stderr: "piped",
+        signal: AbortSignal.timeout(HELPER_LIMIT_MS),
+      }).spawn();
+    } catch (error) {
+      if (!isDenied(error) && errnoOf(error) !== "ENOENT") throw error;
+      return this.#switchOff("the launcher can't be started");
+    }
+    if (input !== "") {
+      // A helper that ends before it read everything says why in its exit code.
+      new Blob([input]).stream().pipeTo(child.stdin).catch(() => {});
+    }
     const { code, stdout, stderr } = await child.output();
+    if (code === NOT_FOUND) {
+      return this.#switchOff("getfattr and setfattr (package attr) are missing");
+    }
     const text = new TextDecoder();
     return { code, stdout: text.decode(stdout), stderr: text.decode(stderr) };
+  }
+
+  #switchOff(reason: string): undefined {
+    if (!this.#missing) this.#log.warn("no metadata of files", { reason });
+    this.#missing = true;
   }
 }
 

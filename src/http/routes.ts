@@ -3,6 +3,9 @@
 import type { Agent } from "../agent.ts";
 import type { Routes } from "./router.ts";
 import { envsRoute } from "./routes/envs.ts";
+import { filesComposeRoute } from "./routes/files_compose.ts";
+import { filesGetRoute } from "./routes/files_get.ts";
+import { filesPostRoute } from "./routes/files_post.ts";
 import { healthRoute } from "./routes/health.ts";
 import { initRoute } from "./routes/init.ts";
 import { metricsRoute } from "./routes/metrics.ts";
@@ -13,6 +16,9 @@ export function createRoutes(agent: Agent): Routes {
     ["GET /health", healthRoute(agent)],
     ["GET /envs", envsRoute(agent)],
     ["GET /metrics", metricsRoute(agent)],
+    ["GET /files", filesGetRoute(agent)],
+    ["POST /files", filesPostRoute(agent)],
+    ["POST /files/compose", filesComposeRoute(agent)],
     ["POST /init", initRoute(agent)],
     ["POST /upgrade", upgradeRoute()],
   ]);

@@ -29,22 +29,24 @@ export function filesPostRoute(agent: Agent): RouteHandler {
     body: RequestBody,
     signal: AbortSignal,
   ): Promise<StoredEntry[]> {
-    const metadata = metadataFromHeaders(headers);
+    const metadata = Object.fromEntries(metadataFromHeaders(headers));
     const bytes = body.bytes(bodyCoding(headers.get("content-encoding")), signal);
     const entries: StoredEntry[] = [];
 
     const put = async (given: string, content: AsyncIterable<Uint8Array>): Promise<void> => {
       const path = caller.resolve(given);
       if (entries.some((entry) => entry.path === path)) throw sentTwice(path, entries);
-      const kept = false;
+      let kept = false;
       await store.store({
         path,
         owner: caller.user,
         body: content,
         signal,
-        finish: () => Promise.resolve(),
+        finish: async ({ fd, opened }, isNew) => {
+          kept = await agent.files.metadata.write({ fd, dev: opened.dev }, metadata, { isNew });
+        },
       });
-      const shown = kept && metadata.size > 0 ? { metadata: Object.fromEntries(metadata) } : {};
+      const shown = kept && Object.keys(metadata).length > 0 ? { metadata } : {};
       entries.push({ path, name: basename(path), type: "file", ...shown });
       agent.log.debug("file written", { path, user: caller.user.name });
     };
