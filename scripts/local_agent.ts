@@ -9,7 +9,7 @@
 import { dirname, join } from "@std/path";
 import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
 import { PRIVATE_FOLDERS } from "./private_folders.ts";
-import { trialEnv, trialSet, trialWithout } from "./trial.ts";
+import { startTrace, trialSet, trialWithout } from "./trial.ts";
 
 export interface LocalAgentOptions {
   set?: SetName;
@@ -137,20 +137,21 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
   if (mount === undefined) lacks.push(isRoot ? "cgroup2: no mounted tree" : "cgroup2: needs root");
   const cgroup = mount === undefined ? undefined : join(mount, runDir.split("/").at(-1)!);
 
+  const place = { runDir, libDir, listen: `${address}:${options.port}` };
+  const tracing = startTrace(set, place);
   const agentCommand = [
     ...[Deno.execPath(), "run", "--quiet", "--cached-only", "--no-remote"],
     "--v8-flags=--optimize-for-size",
     ...permissionFlags({
+      ...place,
       set,
-      runDir,
-      libDir,
-      listen: `${address}:${options.port}`,
       extraFolders: set === "dev" && home !== undefined ? [home] : [],
       extraNet: options.extraNet,
       denyWrite: programFolders(),
       replace: options.replace,
       without: trialWithout(set),
     }),
+    ...tracing.flags,
     join(projectRoot, options.main ?? "src/main.ts"),
     ...["--port", String(options.port), "--address", address],
     ...["--run-dir", runDir, "--lib-dir", libDir, "--permission-set", set],
@@ -181,7 +182,7 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
     stdout: options.stdout ?? "inherit",
     stderr: options.stderr ?? "inherit",
     // The runtime's look-up of newer versions needs no net permission.
-    env: { DENO_NO_UPDATE_CHECK: "1", ...options.env, ...trialEnv(set) },
+    env: { DENO_NO_UPDATE_CHECK: "1", ...options.env, ...tracing.env },
   }).spawn();
 
   const ownNs = Deno.readLinkSync("/proc/self/ns/mnt");

@@ -143,7 +143,7 @@ export function withSets(text: string, manifest: Manifest): string {
   const names = Object.keys(manifest.sets) as SetName[];
   const sets = Object.fromEntries(names.map((name) => [name, setFromManifest(name, manifest)]));
   const block = JSON.stringify(sets, null, 2).replaceAll("\n", "\n  ");
-  return text.replace(/^  "permissions": \{.*?^  \}/ms, () => `  "permissions": ${block}`);
+  return text.replace(/^ {2}"permissions": \{.*?^ {2}\}/ms, () => `  "permissions": ${block}`);
 }
 
 if (import.meta.main) {

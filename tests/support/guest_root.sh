@@ -5,6 +5,7 @@
 # the agent's scripts in /usr/lib/denvd. /tmp stays this machine's own, so that a test outside
 # shares it.
 set -eu
+here=$PWD
 scripts=$(cd "$(dirname "$0")/../../rootfs" && pwd)
 
 mount -t tmpfs -o mode=755 tmpfs /mnt
@@ -33,5 +34,5 @@ cp -R "$scripts/." "$new/usr/lib/denvd"
 cd "$new"
 pivot_root . .
 umount -l .
-cd /
+cd "$here"
 exec "$@"

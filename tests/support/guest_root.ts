@@ -9,7 +9,7 @@ export const GUEST_ROOT: readonly string[] = [
 ];
 
 /** Declares a test that needs root for its own mounts; others see it skipped with the reason. */
-export function rootTest(name: string, fn: () => Promise<void>): void {
+export function rootTest(name: string, fn: (t: Deno.TestContext) => Promise<void>): void {
   Deno.test({
     name: isRoot ? name : `${name} (skipped: own mounts need root)`,
     ignore: !isRoot,
