@@ -17,7 +17,7 @@ export interface GuestOptions extends Partial<LocalAgentOptions> {
 /** Shell text that puts a script in the place of each program. */
 function fakePrograms(fakes: Readonly<Record<string, string>>): string {
   const lines = ["mount -t tmpfs tmpfs /media"];
-  Object.entries(fakes).forEach(([program, script], index) => {
+  Object.values(fakes).forEach((script, index) => {
     lines.push(
       `cat >/media/${index} <<'END'\n#!/bin/sh\n${script}\nEND`,
       `chmod 755 /media/${index}`,
