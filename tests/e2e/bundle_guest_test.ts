@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { build, inScratch } from "../support/build.ts";
 import { GUEST_ROOT } from "../support/guest_root.ts";
-import { netnsTest } from "../support/netns.ts";
+import { ownNetworkTest } from "../support/own_network.ts";
 import { until } from "../support/until.ts";
 
 /** The guest's start: runtime, launcher and bundle in /usr/lib/denvd, a /run of its own. */
