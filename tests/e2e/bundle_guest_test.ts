@@ -17,7 +17,7 @@ exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
   /usr/lib/denvd/start_agent /run/denvd - - /usr/lib/denvd/denvd --isnotfc
 `;
 
-netnsTest(
+ownNetworkTest(
   import.meta.url,
   "the bundle serves as in a guest, where the guest has it",
   () =>
