@@ -21,6 +21,8 @@ export interface LocalAgentOptions {
   args?: readonly string[];
   /** Command that everything runs under, such as `ip netns exec NAME`. */
   under?: readonly string[];
+  /** Run folder of a former agent, taken over; a new one without. */
+  runDir?: string;
   /** Shell text that runs in the agent's mount namespace first: mounts of scratch files. */
   prepare?: string;
   extraNet?: readonly string[];
@@ -129,7 +131,7 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
   const address = options.address ?? "127.0.0.1";
   const set = options.set ?? trialSet() ?? "dev";
   const lacks: string[] = [];
-  const runDir = makeRunDir();
+  const runDir = options.runDir ?? makeRunDir();
   const libDir = join(projectRoot, "rootfs");
   const home = Deno.env.get("HOME");
 
