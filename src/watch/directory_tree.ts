@@ -1,0 +1,108 @@
+/**
+ * The directories that a recursive watch covers, as names and parents. A watch belongs to an
+ * inode and keeps reporting when its directory is renamed, so what an event's path is follows
+ * from this tree, never from the path that was given to inotifywait.
+ */
+
+/** One directory. */
+export class Directory {
+  parent: Directory | undefined;
+  name: string;
+  readonly children = new Map<string, Directory>();
+  /** Who reports what happens in it; none while it waits for its watch. */
+  reporter: object | undefined;
+  /** `device:inode`, once it was opened. */
+  inode: string | undefined;
+  /** Path when it was deleted: events from before may still be under way. */
+  lastPath: string | undefined;
+  /** Where opening it failed the last time; a second time there is the last. */
+  failedAt: string | undefined;
+
+  constructor(parent: Directory | undefined, name: string) {
+    this.parent = parent;
+    this.name = name;
+  }
+}
+
+/** `name` below `folder`, both relative to the watched directory. */
+export function joinName(folder: string, name: string): string {
+  return folder === "" ? name : `${folder}/${name}`;
+}
+
+export class DirectoryTree {
+  readonly root = new Directory(undefined, "");
+  readonly #byInode = new Map<string, Directory>();
+
+  /** Path relative to the root; undefined of what was moved away. */
+  pathOf(directory: Directory): string | undefined {
+    const names: string[] = [];
+    let at = directory;
+    while (at.parent !== undefined) {
+      names.push(at.name);
+      at = at.parent;
+    }
+    if (at === this.root) return names.reverse().join("/");
+    if (at.lastPath === undefined) return undefined;
+    return [at.lastPath, ...names.reverse()].join("/");
+  }
+
+  /** Whether it still has its place in the tree. */
+  holds(directory: Directory): boolean {
+    let at = directory;
+    while (at.parent !== undefined) at = at.parent;
+    return at === this.root;
+  }
+
+  /** A new directory; what had the name before is gone. */
+  add(parent: Directory, name: string): Directory {
+    const directory = new Directory(undefined, name);
+    this.attach(directory, parent, name);
+    return directory;
+  }
+
+  /** Puts a directory to a place; what had the name before is gone. */
+  attach(directory: Directory, parent: Directory, name: string): void {
+    const former = parent.children.get(name);
+    if (former === directory) return;
+    if (former !== undefined) this.remove(former);
+    directory.parent?.children.delete(directory.name);
+    directory.parent = parent;
+    directory.name = name;
+    parent.children.set(name, directory);
+  }
+
+  /** Takes a directory, with what is in it, out of its place. */
+  detach(directory: Directory): void {
+    directory.parent?.children.delete(directory.name);
+    directory.parent = undefined;
+  }
+
+  /** The directory was deleted; its path stays known for events that are under way. */
+  remove(directory: Directory): void {
+    directory.lastPath = this.pathOf(directory);
+    this.detach(directory);
+  }
+
+  /** Nothing more will be reported of the directory, nor of what is in it. */
+  forget(directory: Directory): void {
+    this.detach(directory);
+    const rest = [directory];
+    for (let at = rest.pop(); at !== undefined; at = rest.pop()) {
+      at.reporter = undefined;
+      if (at.inode !== undefined && this.#byInode.get(at.inode) === at) {
+        this.#byInode.delete(at.inode);
+      }
+      rest.push(...at.children.values());
+    }
+  }
+
+  /** The directory known by that inode. */
+  byInode(inode: string): Directory | undefined {
+    return this.#byInode.get(inode);
+  }
+
+  identify(directory: Directory, inode: string): void {
+    directory.inode = inode;
+    this.#byInode.set(inode, directory);
+  }
+}
