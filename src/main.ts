@@ -1,12 +1,13 @@
 /** Flags, configuration, agent, listener; nothing else. */
 
-import { type Agent, createAgent } from "./agent.ts";
+import { createAgent } from "./agent.ts";
 import { BUILT_PERMISSIONS, COMMIT } from "./build.ts";
 import { type Config, parseArgs, usage, UsageError } from "./config.ts";
-import { listen } from "./http/server.ts";
+import { createHandler, listen } from "./http/server.ts";
 import { createLogger, type Logger } from "./log/logger.ts";
 import { startBootCommand } from "./process/boot_command.ts";
 import { checkOwnPermissions, WiderThanSet } from "./self_check.ts";
+import { Connections } from "./snapshot/connections.ts";
 import { ENVD_VERSION } from "./version.ts";
 
 /** Longest that stopping may take before the process ends all the same. */
@@ -22,11 +23,13 @@ function readConfig(): Config {
   }
 }
 
-function listenOrExit(agent: Agent, started: Promise<void>): Deno.HttpServer {
+type Handler = (request: Request) => Promise<Response>;
+
+function connectOrExit(config: Config, log: Logger, handler: Promise<Handler>): Connections {
+  const { address, port } = config;
   try {
-    return listen(agent, started);
+    return new Connections(() => listen(config, log, handler));
   } catch (error) {
-    const { address, port } = agent.config;
     const reason = error instanceof Deno.errors.AddrInUse
       ? "the address is in use"
       : (error as Error).message;
@@ -66,13 +69,16 @@ async function main(): Promise<void> {
   if (config.permissions) return printPermissions();
 
   const log = createLogger({ verbose: config.verbose });
+  // The runtime tells of its own oddities there; standard error carries nothing but lines of JSON.
+  console.warn = (...words) => log.debug("runtime warning", { text: words.join(" ") });
   checkOrExit(config, log);
-  const agent = createAgent(config, log);
   // The port first: an agent that can't have it must not touch what the one that has it left.
-  const started = Promise.withResolvers<void>();
-  const server = listenOrExit(agent, started.promise);
+  const handler = Promise.withResolvers<Handler>();
+  const connections = connectOrExit(config, log, handler.promise);
+  const agent = createAgent({ config, log, connections });
+  agent.freeze.thawFormer();
   for (const subsystem of agent.subsystems) await subsystem.start();
-  started.resolve();
+  handler.resolve(createHandler(agent));
   startBootCommand(agent);
 
   let stopping = false;
@@ -81,7 +87,8 @@ async function main(): Promise<void> {
     stopping = true;
     agent.log.info("stopping", { signal });
     setTimeout(() => Deno.exit(1), STOP_BUDGET_MS);
-    server.shutdown();
+    connections.close();
+    agent.coordinator.stop();
     for (const subsystem of agent.subsystems.toReversed()) {
       await subsystem.stop().catch((error) =>
         agent.log.error("subsystem did not stop", { name: subsystem.name, reason: String(error) })

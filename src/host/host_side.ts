@@ -25,7 +25,10 @@ export interface HostSideOptions {
   env: EnvVars;
   token: AccessToken;
   defaults: { user: string; workdir: string };
-  resume: (reason: string) => Promise<HeadersInit | void>;
+  /** MMDS named the instance. */
+  onInstance(id: string): void;
+  beforeSetup(): Promise<void>;
+  resume(hostTimeMs: number | undefined): Promise<HeadersInit | undefined>;
 }
 
 export interface HostSide {
@@ -63,6 +66,7 @@ export function createHostSide(options: HostSideOptions): HostSide {
         files.write(`${prefix}_${name}`, id!);
       }
       exporter.setTarget(data);
+      options.onInstance(data.instanceId);
     };
     mmds = new Mmds({
       client: new MmdsClient(),

@@ -17,6 +17,7 @@ import type { InitData } from "./init_body.ts";
 import { InitQueue } from "./init_queue.ts";
 import type { Mmds } from "./mmds.ts";
 import type { NfsVolumes } from "./nfs.ts";
+import { NS_PER_MS } from "./timestamp.ts";
 
 /** A part of the setup failed; hosts show the message, which is sent as plain text. */
 export class SetupError extends Error {
@@ -45,8 +46,14 @@ export interface InitPorts {
   readonly eventsVariable: string;
   adjustClock(timestamp: bigint, arrivedAt: number): Promise<ClockOutcome>;
   writeHost(ip: string): Promise<void>;
-  /** Thaws and takes everything up again; its result goes out as headers. */
-  resume(reason: string): Promise<HeadersInit | void>;
+  /** The guest is about to be written to. */
+  beforeSetup(): Promise<void>;
+  /**
+   * Thaws and takes everything up again; its result goes out as headers.
+   *
+   * @param hostTimeMs the host's time, milliseconds since the epoch
+   */
+  resume(hostTimeMs: number | undefined): Promise<HeadersInit | undefined>;
 }
 
 /** What failed and why, in one line. */
@@ -102,14 +109,17 @@ export class Init {
   async #servePassed(call: InitCall): Promise<HeadersInit | undefined> {
     const { timestamp } = call.data;
     const isStale = timestamp !== undefined && this.#applied !== null && timestamp <= this.#applied;
-    let headers: HeadersInit | void;
+    let headers: HeadersInit | undefined;
     try {
+      await this.#ports.beforeSetup();
       if (!isStale) await this.#apply(call);
       if (!isStale && timestamp !== undefined) this.#applied = timestamp;
     } finally {
-      headers = await this.#ports.resume("init");
+      headers = await this.#ports.resume(
+        timestamp === undefined ? undefined : Number(timestamp / NS_PER_MS),
+      );
     }
-    return headers ?? undefined;
+    return headers;
   }
 
   async #apply({ data, arrivedAt, signal }: InitCall): Promise<void> {

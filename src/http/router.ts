@@ -15,6 +15,20 @@ export type RouteHandler = (request: Request, url: URL) => Response | Promise<Re
 /** `GET /health` → its handler. A GET route answers HEAD too. */
 export type Routes = ReadonlyMap<string, RouteHandler>;
 
+/**
+ * What a host calls between the first step of a pause and the pause: none of it takes the work up
+ * again. /init does so itself, once its check is passed.
+ */
+const PAUSE_SIDE: ReadonlySet<string> = new Set([
+  "/health",
+  "/init",
+  "/snapshot/prepare",
+  "/snapshot/state",
+  "/freeze",
+  "/collapse",
+  "/fsfreeze",
+]);
+
 export interface RouterOptions {
   agent: Agent;
   routes: Routes;
@@ -38,7 +52,12 @@ export function createRouter(options: RouterOptions): (request: Request) => Prom
     const { path, search } = target;
     const refusal = refuse(request, path, agent.token, agent.dialect);
     if (refusal !== null) return refusal;
+    const response = await dispatch(request, path, search);
+    if (response.status !== 401 && !PAUSE_SIDE.has(path)) agent.coordinator.onRequest();
+    return response;
+  }
 
+  async function dispatch(request: Request, path: string, search: string): Promise<Response> {
     const rpc = rpcs.get(path);
     if (rpc !== undefined) return await rpc(request);
 

@@ -2,6 +2,11 @@
 
 import type { Agent } from "../agent.ts";
 import type { Routes } from "./router.ts";
+import { collapseRoute } from "./routes/collapse.ts";
+import { freezeRoute, unfreezeRoute } from "./routes/freeze.ts";
+import { fsFreezeRoute } from "./routes/fsfreeze.ts";
+import { snapshotPrepareRoute } from "./routes/snapshot_prepare.ts";
+import { snapshotStateRoute } from "./routes/snapshot_state.ts";
 import { envsRoute } from "./routes/envs.ts";
 import { filesComposeRoute } from "./routes/files_compose.ts";
 import { filesGetRoute } from "./routes/files_get.ts";
@@ -20,6 +25,13 @@ export function createRoutes(agent: Agent): Routes {
     ["POST /files", filesPostRoute(agent)],
     ["POST /files/compose", filesComposeRoute(agent)],
     ["POST /init", initRoute(agent)],
+    ["POST /freeze", freezeRoute(agent)],
+    ["POST /unfreeze", unfreezeRoute(agent)],
+    ["POST /collapse", collapseRoute(agent)],
+    ["POST /fsfreeze", fsFreezeRoute(agent, true)],
+    ["POST /fsthaw", fsFreezeRoute(agent, false)],
+    ["POST /snapshot/prepare", snapshotPrepareRoute(agent)],
+    ["GET /snapshot/state", snapshotStateRoute(agent)],
     ["POST /upgrade", upgradeRoute()],
   ]);
 }

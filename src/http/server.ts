@@ -1,6 +1,8 @@
 /** The one listener: HTTP/1.1 and h2c on the same port. */
 
 import type { Agent } from "../agent.ts";
+import type { Config } from "../config.ts";
+import type { Logger } from "../log/logger.ts";
 import { mountRpcs } from "../rpc/mount.ts";
 import { filesystemService } from "../rpc/filesystem/service.ts";
 import { processService } from "../rpc/process/service.ts";
@@ -11,25 +13,28 @@ import { createRoutes } from "./routes.ts";
 export function createHandler(agent: Agent): (request: Request) => Promise<Response> {
   const rpcs = mountRpcs(
     { process: processService(agent), filesystem: filesystemService(agent) },
-    agent.log,
+    agent,
   );
   return createRouter({ agent, routes: createRoutes(agent), rpcs });
 }
 
 /**
- * Listens on the configured address and port; requests are answered once `started` resolves.
+ * Listens on the configured address and port; requests are answered once there is a handler.
  *
  * @throws {Deno.errors.AddrInUse} when the port is taken
  */
-export function listen(agent: Agent, started: Promise<void>): Deno.HttpServer<Deno.NetAddr> {
-  const handler = createHandler(agent);
+export function listen(
+  { address, port }: Config,
+  log: Logger,
+  handler: Promise<(request: Request) => Promise<Response>>,
+): Deno.HttpServer<Deno.NetAddr> {
   return Deno.serve({
-    hostname: agent.config.address,
-    port: agent.config.port,
-    onListen: ({ hostname, port }) => agent.log.info("listening", { hostname, port }),
+    hostname: address,
+    port,
+    onListen: (at) => log.info("listening", { hostname: at.hostname, port: at.port }),
     onError: (error) => {
-      agent.log.error("request failed", { reason: String(error) });
+      log.error("request failed", { reason: String(error) });
       return new Response(null, { status: 500 });
     },
-  }, (request) => started.then(() => handler(request)));
+  }, async (request) => (await handler)(request));
 }

@@ -10,7 +10,7 @@ import type { User } from "../host/users.ts";
  * @throws {AgentError} unauthenticated when the credentials are not base64
  */
 export function basicAuthName(header: string | null): string | undefined {
-  const match = /^Basic +([A-Za-z0-9+/=_-]*) *$/i.exec(header ?? "");
+  const match = /^Basic +(.*?) *$/i.exec(header ?? "");
   if (match === null) return undefined;
   let credentials: string;
   try {

@@ -10,15 +10,13 @@ import {
   createContextValues,
   type ServiceImpl,
 } from "@connectrpc/connect";
-import {
-  universalServerRequestFromFetch,
-  universalServerResponseToFetch,
-} from "@connectrpc/connect/protocol";
+import { universalServerRequestFromFetch } from "@connectrpc/connect/protocol";
+import type { Agent } from "../agent.ts";
 import type { Filesystem } from "../gen/filesystem_pb.ts";
 import { Filesystem as FilesystemService } from "../gen/filesystem_pb.ts";
 import { Process as ProcessService } from "../gen/process_pb.ts";
 import { errorResponse } from "../http/errors.ts";
-import type { Logger } from "../log/logger.ts";
+import type { ResponseStreams } from "../snapshot/response_streams.ts";
 import { gzipCompression } from "./compression.ts";
 import { errorInterceptor } from "./errors.ts";
 
@@ -38,7 +36,10 @@ export interface RpcServices {
 }
 
 /** The rpcs by request path. */
-export function mountRpcs(services: RpcServices, log: Logger): ReadonlyMap<string, RpcHandler> {
+export function mountRpcs(
+  services: RpcServices,
+  { log, streams }: Pick<Agent, "log" | "streams">,
+): ReadonlyMap<string, RpcHandler> {
   const router = createConnectRouter({
     grpc: false,
     acceptCompression: [gzipCompression],
@@ -59,7 +60,11 @@ export function mountRpcs(services: RpcServices, log: Logger): ReadonlyMap<strin
         if (answer.status >= 400 && answer.body === undefined) {
           return plainRefusal(answer.status, request, handler.allowedMethods);
         }
-        return universalServerResponseToFetch({ ...answer, body: await begun(answer.body) });
+        const { status, header: headers } = answer;
+        const body = handler.method.methodKind === "unary"
+          ? await wholeOf(answer.body)
+          : await streamOf(answer.body, streams);
+        return new Response(body, { status, headers });
       } catch (error) {
         const { rawMessage } = ConnectError.from(error);
         return errorResponse(500, rawMessage);
@@ -68,24 +73,48 @@ export function mountRpcs(services: RpcServices, log: Logger): ReadonlyMap<strin
   ]));
 }
 
+/** The body of a unary answer: one piece, but for gRPC-Web, which adds its trailers. */
+async function wholeOf(pieces: AsyncIterable<Uint8Array> | undefined): Promise<BodyInit | null> {
+  if (pieces === undefined) return null;
+  const whole: Uint8Array[] = [];
+  for await (const piece of pieces) whole.push(piece);
+  return (whole.length === 1 ? whole[0] : new Blob(whole as BlobPart[])) as BodyInit;
+}
+
 /**
- * Waits for the first message: headers go out with it, so a client that sees them knows that the
- * process or the watch has begun.
+ * The body of a stream. It waits for the first message: headers go out with it, so a client that
+ * sees them knows that the process or the watch has begun. An error of the handler is in the last
+ * message; a stream that is ended from outside breaks its connection.
  */
-async function begun<T>(body: AsyncIterable<T> | undefined): Promise<AsyncIterable<T> | undefined> {
-  if (body === undefined) return undefined;
-  const iterator = body[Symbol.asyncIterator]();
-  let first: Promise<IteratorResult<T>> | undefined = Promise.resolve(await iterator.next());
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next() {
-        const result = first ?? iterator.next();
-        first = undefined;
-        return result;
-      },
-      throw: iterator.throw?.bind(iterator),
-    }),
-  };
+async function streamOf(
+  messages: AsyncIterable<Uint8Array> | undefined,
+  streams: ResponseStreams,
+): Promise<BodyInit | null> {
+  if (messages === undefined) return null;
+  const iterator = messages[Symbol.asyncIterator]();
+  let next: IteratorResult<Uint8Array> | undefined = await iterator.next();
+  // Also how the library says it: it lets go of the handler.
+  const abandon = (reason: unknown) => iterator.throw?.(reason).then(() => {}, () => {});
+  let remove: () => void;
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      remove = streams.add((reason) => {
+        controller.error(reason);
+        abandon(reason);
+      });
+    },
+    async pull(controller) {
+      const { done, value } = next ?? await iterator.next();
+      next = undefined;
+      if (!done) return controller.enqueue(value);
+      remove();
+      controller.close();
+    },
+    cancel(reason) {
+      remove();
+      return abandon(reason);
+    },
+  });
 }
 
 /**

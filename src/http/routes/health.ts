@@ -6,8 +6,11 @@ import type { RouteHandler } from "../router.ts";
 
 export function healthRoute(agent: Agent): RouteHandler {
   const headers = { "cache-control": "no-store" };
-  if (agent.dialect.healthWithVersion) {
-    return () => Response.json({ version: ENVD_VERSION }, { headers });
-  }
-  return () => new Response(null, { status: 204, headers });
+  const answer = agent.dialect.healthWithVersion
+    ? () => Response.json({ version: ENVD_VERSION }, { headers })
+    : () => new Response(null, { status: 204, headers });
+  return () => {
+    agent.coordinator.onHealth();
+    return answer();
+  };
 }

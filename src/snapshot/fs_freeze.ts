@@ -1,0 +1,88 @@
+/**
+ * Freezes the root file system for a snapshot of the disk alone (fsfreeze(8)). While it is frozen
+ * every write to it waits in the kernel, so the agent itself must not write: who is about to
+ * asks `assertWritable` first. One call at a time; a freeze that nobody ends is ended by a watchdog.
+ */
+
+import { AgentError, Code } from "../errors.ts";
+import type { RunTool } from "../host/tool.ts";
+import type { Logger } from "../log/logger.ts";
+
+const FSFREEZE = "/usr/sbin/fsfreeze";
+const MOUNT_POINT = "/";
+const TIMEOUT_MS = 10_000;
+export const WATCHDOG_MS = 10 * 60_000;
+
+export interface FsFreezePorts {
+  run: RunTool;
+  log: Logger;
+  watchdogMs?: number;
+}
+
+export class FsFreeze {
+  readonly #ports: FsFreezePorts;
+  #frozen = false;
+  #turn: Promise<void> = Promise.resolve();
+  #watchdog: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(ports: FsFreezePorts) {
+    this.#ports = ports;
+  }
+
+  get isFrozen(): boolean {
+    return this.#frozen;
+  }
+
+  /**
+   * Freezes or thaws; what is so already stays so.
+   *
+   * @throws {AgentError} unavailable when the caller gave up while another call had the lock,
+   * internal when the tool failed
+   */
+  async set(frozen: boolean, signal?: AbortSignal): Promise<void> {
+    const before = this.#turn;
+    const turn = Promise.withResolvers<void>();
+    this.#turn = turn.promise;
+    try {
+      await before;
+      if (signal?.aborted) {
+        throw new AgentError(
+          Code.Unavailable,
+          "the caller gave up while another call had the lock",
+        );
+      }
+      if (frozen !== this.#frozen) await this.#switch(frozen);
+    } finally {
+      turn.resolve();
+    }
+  }
+
+  /** @throws {AgentError} unavailable while the root file system is frozen */
+  assertWritable(): void {
+    if (!this.#frozen) return;
+    throw new AgentError(
+      Code.Unavailable,
+      "the root file system is frozen for a snapshot: try again after /fsthaw",
+    );
+  }
+
+  async #switch(frozen: boolean): Promise<void> {
+    const { run, log, watchdogMs = WATCHDOG_MS } = this.#ports;
+    // From before the freeze on: a write between the two would hold up the whole agent.
+    if (frozen) this.#frozen = true;
+    const { ok, reason } = await run(FSFREEZE, [frozen ? "-f" : "-u", MOUNT_POINT], TIMEOUT_MS);
+    if (!ok) {
+      if (frozen) this.#frozen = false;
+      const verb = frozen ? "freeze" : "thaw";
+      throw new AgentError(Code.Internal, `cannot ${verb} the root file system: ${reason}`);
+    }
+    this.#frozen = frozen;
+    clearTimeout(this.#watchdog);
+    log.info(frozen ? "root file system frozen" : "root file system thawed");
+    if (!frozen) return;
+    this.#watchdog = setTimeout(() => {
+      log.warn("nobody thawed the root file system", { minutes: watchdogMs / 60_000 });
+      this.set(false).catch((error) => log.error("watchdog failed", { reason: String(error) }));
+    }, watchdogMs);
+  }
+}
