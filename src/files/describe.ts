@@ -1,9 +1,15 @@
 /** EntryInfo of a single path. */
 
+import { basename } from "@std/path/posix";
 import type { EntryInfo } from "../gen/filesystem_pb.ts";
 import { Entries } from "./entries.ts";
-import type { Names } from "./entry_info.ts";
+import { entryInfo, type Names } from "./entry_info.ts";
 import { type GuardedDir, type GuestFiles, isBeyond } from "./guarded.ts";
+
+/** A directory that was just made: it has no metadata yet. */
+export function describeNew(dir: GuardedDir, path: string, names: Names): EntryInfo {
+  return entryInfo({ name: basename(path), path, stat: dir.restat() }, names);
+}
 
 /** What has the name in `dir`, a link not followed. */
 export async function describeEntry(

@@ -71,9 +71,9 @@ export class Entries implements Disposable {
   }
 
   /** Notes whom to ask for metadata; only files and folders can have any. */
-  #ask(info: EntryInfo, stat: FileStat, place: Omit<Subject, "dev"> | undefined): boolean {
+  #ask(info: EntryInfo, stat: FileStat, place: Omit<Subject, "inode"> | undefined): boolean {
     if (place === undefined || (stat.kind !== "file" && stat.kind !== "directory")) return false;
-    this.#pending.push({ info, subject: { ...place, dev: stat.dev } });
+    this.#pending.push({ info, subject: { ...place, inode: stat } });
     return true;
   }
 

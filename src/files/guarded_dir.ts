@@ -81,6 +81,11 @@ export class GuardedDir implements Disposable {
     return this.guard.view.forHelper(this.fd);
   }
 
+  /** The directory as it is now. */
+  restat(): FileStat {
+    return fromFileInfo(Deno.statSync(this.self));
+  }
+
   /** @throws {AgentError} permission_denied when the entry is beyond the grant */
   require(access: Access, name: string): void {
     this.guard.scope.require(access, this.truePath(name));

@@ -43,16 +43,19 @@ export class Stages {
 
   /** Makes the folders, or empties those that a former run left. */
   open(): void {
-    const name = STAGED_PREFIX + this.runDir.split("/").at(-1);
-    this.#add(`${this.runDir}/stage`);
+    this.#tryToAdd(`${this.runDir}/stage`);
     for (const folder of SCRATCH) {
-      if (!this.guard.scope.allows("write", folder)) continue;
-      try {
-        if (!this.#reached(folder)) this.#add(`${folder}/${name}`);
-      } catch (error) {
-        // Without a stage the mount is served by names in the target directory.
-        this.log.info("no staging folder", { folder, reason: String(error) });
-      }
+      if (!this.guard.scope.allows("write", folder) || this.#reached(folder)) continue;
+      this.#tryToAdd(`${folder}/${STAGED_PREFIX}${this.runDir.split("/").at(-1)}`);
+    }
+  }
+
+  #tryToAdd(path: string): void {
+    try {
+      this.#add(path);
+    } catch (error) {
+      // Without a stage the mount is served by names in the target directory.
+      this.log.info("no staging folder", { path, reason: String(error) });
     }
   }
 
@@ -81,13 +84,15 @@ export class Stages {
       closeSync(fd);
       throw new Error(`${path} was replaced`);
     }
-    const self = this.guard.view.available ? this.guard.view.at(fd) : path;
+    const { view, scope } = this.guard;
+    const self = view.available ? view.at(fd) : path;
     Deno.chmodSync(self, PRIVATE_MODE);
     for (const { name } of Deno.readDirSync(self)) {
       Deno.removeSync(`${self}/${name}`, { recursive: true });
     }
-    this.guard.scope.reserve(path);
-    this.#stages.push({ fd, path, self });
+    const truePath = view.available ? Deno.readLinkSync(self) : Deno.realPathSync(path);
+    scope.reserve(truePath);
+    this.#stages.push({ fd, path: truePath, self });
   }
 
   /** A new, empty file that can be given a name in `dir`; `dir` stays open until it has it. */
@@ -95,9 +100,7 @@ export class Stages {
     const stage = this.#stages.find((candidate) => reaches(candidate.self, dir.self));
     dir.require("write", STAGED_PREFIX);
     try {
-      return stage === undefined
-        ? this.#make(dir.self, dir.path)
-        : this.#make(stage.self, stage.path);
+      return stage === undefined ? this.#make(dir.self, dir.path) : this.#makeIn(stage);
     } catch (error) {
       throw pathError(error, "create a file in", dir.path, "write");
     }
@@ -109,12 +112,27 @@ export class Stages {
    */
   scratch(dir: GuardedDir): StagedFile {
     const stage = this.#stages.find((candidate) => reaches(candidate.self, dir.self)) ??
-      this.#stages.toSorted((a, b) => room(b.self) - room(a.self))[0]!;
+      this.#stages.toSorted((a, b) => room(b.self) - room(a.self))[0];
+    if (stage === undefined) return this.near(dir);
     try {
-      return this.#make(stage.self, stage.path);
+      return this.#makeIn(stage);
     } catch (error) {
       throw pathError(error, "stage content for", dir.path, "write");
     }
+  }
+
+  /** Makes a file in a stage, and the stage once more when somebody removed it. */
+  #makeIn(stage: Stage): StagedFile {
+    try {
+      return this.#make(stage.self, stage.path);
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") throw error;
+    }
+    this.#stages.splice(this.#stages.indexOf(stage), 1);
+    closeSync(stage.fd);
+    this.#add(stage.path);
+    const anew = this.#stages.at(-1)!;
+    return this.#make(anew.self, anew.path);
   }
 
   /**

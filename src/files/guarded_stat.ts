@@ -24,6 +24,8 @@ export interface FileStat {
   readonly nlink: number;
   /** Milliseconds since the epoch. */
   readonly mtimeMs: number;
+  /** As mtimeMs, of the last change of the inode; the runtime tells whole seconds. */
+  readonly ctimeMs: number;
 }
 
 const S_IFMT = 0o170000;
@@ -55,6 +57,7 @@ export function fromFileInfo(info: Deno.FileInfo): FileStat {
     ino: info.ino ?? 0,
     nlink: info.nlink ?? 1,
     mtimeMs: info.mtime?.getTime() ?? 0,
+    ctimeMs: info.ctime?.getTime() ?? 0,
   };
 }
 
@@ -70,6 +73,7 @@ export function fromStats(stats: Stats): FileStat {
     ino: stats.ino,
     nlink: stats.nlink,
     mtimeMs: stats.mtimeMs,
+    ctimeMs: stats.ctimeMs,
   };
 }
 

@@ -28,6 +28,7 @@ export function parseRootListing(text: string): RootListing {
     uid: Number(uid),
     gid: Number(gid),
     mtimeMs: Number(mtimeS) * 1000,
+    ctimeMs: 0,
     dev: 0,
     ino: 0,
     nlink: 1,

@@ -76,17 +76,12 @@ export class MetadataStore {
   /** What the helper says, or undefined when it could not be had. */
   async #ask(asked: readonly Subject[]): Promise<Answer | undefined> {
     const entries = asked.filter(({ name }) => name !== undefined).map(keyOf);
-    const opened = [
-      ...new Set(asked.filter(({ name }) => name === undefined).map(keyOf)),
-    ];
-    let answer: Answer | undefined;
-    if (entries.length === 0) answer = await this.#run(["opened", ...opened], "");
-    else if (opened.length === 0 && entries.length <= MAX_ARGUMENTS) {
-      answer = await this.#run(["entries", ...entries], "");
-    } else {
-      answer = await this.#run(["list", ...opened], entries.map((entry) => entry + "\0").join(""));
+    const opened = asked.filter(({ name }) => name === undefined).map(keyOf);
+    if (entries.length === 0) return await this.#run(["opened", ...opened], "");
+    if (opened.length === 0 && entries.length <= MAX_ARGUMENTS) {
+      return await this.#run(["entries", ...entries], "");
     }
-    return answer;
+    return await this.#run(["list", ...opened], entries.map((entry) => entry + "\0").join(""));
   }
 
   #noteUnsupported(stderr: string, asked: readonly Subject[]): void {
@@ -116,15 +111,17 @@ export class MetadataStore {
     if (isNew && lines === "") return true;
     if (!this.#supports(file.dev)) return false;
     const answer = await this.#run([isNew ? "set" : "replace", String(file.fd)], lines);
-    if (answer === undefined || answer.code === 0) return;
-    const { stderr } = answer;
+    if (answer === undefined) return false;
+    const { code, stderr } = answer;
+    if (code === 0) return true;
     if (stderr.includes("Operation not supported")) {
       this.#unsupported.set(file.dev, performance.now() + UNSUPPORTED_MS);
-    } else if (/No space left|Disk quota exceeded/.test(stderr)) {
-      throw new AgentError(Code.ResourceExhausted, "no room for the file's metadata");
-    } else {
-      throw new AgentError(Code.Internal, `cannot set the file's metadata: ${stderr.trim()}`);
+      return false;
     }
+    if (/No space left|Disk quota exceeded/.test(stderr)) {
+      throw new AgentError(Code.ResourceExhausted, "no room for the file's metadata");
+    }
+    throw new AgentError(Code.Internal, `cannot set the file's metadata: ${stderr.trim()}`);
   }
 
   async #run(args: string[], input: string): Promise<Answer | undefined> {

@@ -2,7 +2,7 @@
 
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Agent } from "../../agent.ts";
-import { describePath } from "../../files/describe.ts";
+import { describeNew } from "../../files/describe.ts";
 import { makeDir as makeDirectory } from "../../files/make_dir.ts";
 import type { Filesystem } from "../../gen/filesystem_pb.ts";
 import { callerOf } from "../caller.ts";
@@ -10,11 +10,10 @@ import { guestPath } from "../guest_path.ts";
 import { entryFor } from "../legacy.ts";
 
 export function makeDir(agent: Agent): ServiceImpl<typeof Filesystem>["makeDir"] {
-  return async ({ path }, context) => {
+  return ({ path }, context) => {
     const user = callerOf(context.requestHeader, agent);
     const target = guestPath(agent, user, path);
-    makeDirectory(agent.files, target, user)[Symbol.dispose]();
-    const entry = await describePath(agent.files, target, agent.users);
-    return { entry: entryFor(context, entry) };
+    using made = makeDirectory(agent.files, target, user);
+    return { entry: entryFor(context, describeNew(made, target, agent.users)) };
   };
 }
