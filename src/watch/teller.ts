@@ -3,6 +3,7 @@
  * event is told under the path that its directory has when it is worked through.
  */
 
+import { STAGED_PREFIX } from "../files/guarded.ts";
 import { EventType } from "../gen/filesystem_pb.ts";
 import { type Directory, type DirectoryTree, joinName } from "./directory_tree.ts";
 import { eventTypeOf } from "./event_kinds.ts";
@@ -75,6 +76,7 @@ export class Teller {
 
   /** Tells of an entry that was there before its directory was watched. */
   found({ directory, name, isDirectory, write }: Found<Directory>): void {
+    if (name.startsWith(STAGED_PREFIX)) return;
     const path = this.#pathOf(directory, name);
     if (path !== undefined) {
       this.tell(path, EventType.CREATE);
@@ -88,6 +90,7 @@ export class Teller {
 
   /** Tells of the creation of an entry that is gone again. */
   unborn(directory: Directory, name: string): void {
+    if (name.startsWith(STAGED_PREFIX)) return;
     const path = this.#pathOf(directory, name);
     if (path !== undefined) this.tell(path, EventType.CREATE);
   }
@@ -111,6 +114,8 @@ export class Teller {
   }
 
   #entry(directory: Directory, event: InotifyEvent): void {
+    // Uploads on their way to their name: the agent's, not the guest's.
+    if (event.name.startsWith(STAGED_PREFIX)) return;
     const path = this.#pathOf(directory, event.name);
     if (path === undefined) {
       this.#moves.hold(directory, () => this.#entry(directory, event));
