@@ -4,6 +4,7 @@
 #   RUN_DIR/fd      the descriptors of PID (bind mount of /proc/PID/fd)
 #   RUN_DIR/host/*  single pseudo files, read-only bind mounts, only those that the agent reads
 #   RUN_DIR/cgroup  the cgroup2 folder CGROUP, made when missing; none when CGROUP is `-`
+#   RUN_DIR-cgroups the folder above CGROUP, where RUN_DIR-cgroups exists
 #
 # PID then execs the agent, so RUN_DIR/fd names the agent's own descriptors. Both go with the
 # mount namespace, or are made anew at the next start. What can't be shown is left out; the
@@ -36,7 +37,9 @@ show mountinfo "/proc/$pid/mountinfo"
 show self_cgroup "/proc/$pid/cgroup"
 show stat /proc/stat
 show meminfo /proc/meminfo
-show rtc_since_epoch /sys/class/rtc/rtc0/since_epoch
+show rtc_since_epoch "${DENVD_RTC:-/sys/class/rtc/rtc0/since_epoch}"
+# Mainline kernels show no generation id to user space; a guest whose kernel does names the file.
+show vmgenid "${DENVD_VMGENID:-/none}"
 
 [ "$cgroup" != - ] || exit 0
 umount "$run/cgroup" 2>/dev/null
@@ -48,4 +51,6 @@ for folder in "${cgroup%/*}" "$cgroup"; do
   done
 done
 mount --bind "$cgroup" "$run/cgroup" || rmdir "$run/cgroup"
+# Who wants /freeze?mode=hierarchy makes this folder, and grants it.
+[ ! -d "$run-cgroups" ] || mount --bind "${cgroup%/*}" "$run-cgroups"
 exit 0

@@ -14,9 +14,7 @@ import { parseArgs } from "node:util";
 import { join } from "@std/path";
 import { GUEST } from "../src/manifest.ts";
 import { permissionFlags, projectRoot, readSets, type SetName } from "./permissions.ts";
-
-/** What every run of the agent gets beside its permissions; design: flat memory after streams. */
-export const V8_FLAGS = "--v8-flags=--optimize-for-size";
+import { V8_FLAGS } from "./runtime_flags.ts";
 
 /**
  * Nothing is resolved but the file itself: no configuration found on the way up, and no module

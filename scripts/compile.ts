@@ -8,7 +8,8 @@
  */
 
 import { join } from "@std/path";
-import { buildFlags, buildOptions, makeBundle, V8_FLAGS } from "./bundle.ts";
+import { buildFlags, buildOptions, makeBundle } from "./bundle.ts";
+import { V8_FLAGS } from "./runtime_flags.ts";
 
 const options = buildOptions(Deno.args);
 const bundle = await makeBundle(options);

@@ -9,6 +9,7 @@
 import { dirname, join } from "@std/path";
 import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
 import { PRIVATE_FOLDERS } from "./private_folders.ts";
+import { V8_FLAGS } from "./runtime_flags.ts";
 import { startTrace, trialSet, trialWithout } from "./trial.ts";
 
 export interface LocalAgentOptions {
@@ -23,6 +24,8 @@ export interface LocalAgentOptions {
   under?: readonly string[];
   /** Run folder of a former agent, taken over; a new one without. */
   runDir?: string;
+  /** cgroup2 folder, relative to the mount, to put the agent's own into. */
+  cgroupParent?: string;
   /** Shell text that runs in the agent's mount namespace first: mounts of scratch files. */
   prepare?: string;
   extraNet?: readonly string[];
@@ -137,13 +140,15 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
 
   const mount = isRoot ? cgroup2Mount() : undefined;
   if (mount === undefined) lacks.push(isRoot ? "cgroup2: no mounted tree" : "cgroup2: needs root");
-  const cgroup = mount === undefined ? undefined : join(mount, runDir.split("/").at(-1)!);
+  const cgroup = mount === undefined
+    ? undefined
+    : join(mount, options.cgroupParent ?? "", runDir.split("/").at(-1)!);
 
   const place = { runDir, libDir, listen: `${address}:${options.port}` };
   const tracing = startTrace(set, place);
   const agentCommand = [
     ...[Deno.execPath(), "run", "--quiet", "--cached-only", "--no-remote"],
-    "--v8-flags=--optimize-for-size",
+    V8_FLAGS,
     ...permissionFlags({
       ...place,
       set,
