@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { startAgent } from "../support/agent.ts";
-import { fileUrl, getFile, outcome, scratchFolder } from "../support/files.ts";
+import { fileUrl, getFile, idleDescriptors, outcome, scratchFolder } from "../support/files.ts";
 import { descriptors } from "../support/proc.ts";
 import { until } from "../support/until.ts";
 import { rootTest } from "../support/users.ts";
@@ -225,7 +225,7 @@ Deno.test("readers that go away leave no descriptor open", async () => {
   await Deno.writeFile(path, new Uint8Array(1));
   await Deno.truncate(path, 256 * 1024 * 1024);
   await (await getFile(agent, path, { range: "bytes=0-0" })).bytes();
-  const before = descriptors(agent.pid);
+  const before = await idleDescriptors(agent);
   for (let round = 0; round < 10; round++) {
     for (const accept of ["identity", "gzip"]) {
       const response = await getFile(agent, path, { "accept-encoding": accept });

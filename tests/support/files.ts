@@ -1,6 +1,8 @@
 /** Requests for files, as clients make them, and folders to make them about. */
 
 import type { TestAgent } from "./agent.ts";
+import { descriptors } from "./proc.ts";
+import { until } from "./until.ts";
 
 type Target = Pick<TestAgent, "url">;
 
@@ -69,6 +71,19 @@ export async function outcome(response: Response): Promise<[number, string]> {
   const { code, message } = JSON.parse(text);
   if (code !== response.status) throw new Error(`status ${response.status}, code ${code}`);
   return [response.status, message];
+}
+
+/** Number of descriptors of an agent that is doing nothing: the same for a while. */
+export async function idleDescriptors(agent: Pick<TestAgent, "pid">): Promise<number> {
+  let last = -1;
+  let same = 0;
+  await until("the agent is idle", () => {
+    const now = descriptors(agent.pid);
+    same = now === last ? same + 1 : 0;
+    last = now;
+    return same >= 20;
+  });
+  return last;
 }
 
 /** An upload under way over a connection of its own, which can break at any moment. */
