@@ -10,6 +10,7 @@ export type Serve = () => Deno.HttpServer;
 /** The port is free a turn of the event loop after the shutdown began; a busy one takes more. */
 const TRIES = 50;
 const PAUSE_MS = 5;
+const SETTLE_MS = 10;
 
 export class Connections {
   readonly #serve: Serve;
@@ -35,6 +36,8 @@ export class Connections {
   }
 
   async #replace(): Promise<void> {
+    // A connection that was just accepted counts as idle until its request is read.
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     this.close();
     for (let tries = 1;; tries++) {
       await new Promise((resolve) => setTimeout(resolve, tries === 1 ? 0 : PAUSE_MS));

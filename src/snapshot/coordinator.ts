@@ -24,6 +24,11 @@ export type State = "running" | "quiescing" | "quiesced" | "resuming";
 const FALLBACK_MS = 5000;
 /** A freeze that nobody thaws: longer than a host's whole way to the pause, 2 + 10 s and more. */
 const FREEZE_WATCHDOG_MS = 60_000;
+/**
+ * Idle connections from before a snapshot go a moment after the resume: closing them closes the
+ * new ones too on which a request is just arriving, and hosts and clients all come at once.
+ */
+const RENEWAL_DELAY_MS = 1000;
 /** Longest that one subsystem may take; the host gives the whole call 3 s. */
 const QUIESCE_BUDGET_MS = 1500;
 
@@ -62,6 +67,7 @@ export class Coordinator {
   #transition: Promise<void> = Promise.resolve();
   #fallback: ReturnType<typeof setTimeout> | undefined;
   #freezeWatchdog: ReturnType<typeof setTimeout> | undefined;
+  #renewal: ReturnType<typeof setTimeout> | undefined;
   /** Streams up to this epoch are from before a pause that /init has not ended yet. */
   #staleEpoch: number | null = null;
   #prepares = 0;
@@ -145,6 +151,7 @@ export class Coordinator {
   stop(): void {
     clearTimeout(this.#fallback);
     clearTimeout(this.#freezeWatchdog);
+    clearTimeout(this.#renewal);
   }
 
   describe(): SnapshotState {
@@ -205,7 +212,7 @@ export class Coordinator {
     if (endsStale && this.#state === "running") await this.#quiesce();
     const counts = this.#state === "quiesced";
     this.#state = "resuming";
-    if (endsStale) await this.#dropStale();
+    if (endsStale) this.#dropStale();
     await this.#each(counts ? "resumed" : null, (subsystem) => subsystem.resume());
     this.#state = "running";
     if (!counts) return;
@@ -214,12 +221,17 @@ export class Coordinator {
     this.#ports.log.info("resumed", { reason });
   }
 
-  async #dropStale(): Promise<void> {
+  #dropStale(): void {
     const { streams, log } = this.#ports;
     const ended = streams.endUntil(this.#staleEpoch!, "ended: the guest was restored");
     this.#staleEpoch = null;
-    await this.#ports.renewConnections();
-    log.info("connections from before the snapshot dropped", { streams: ended });
+    log.info("streams from before the snapshot ended", { count: ended });
+    clearTimeout(this.#renewal);
+    this.#renewal = setTimeout(() => {
+      this.#ports.renewConnections().catch((error) =>
+        log.error("connections not renewed", { reason: String(error) })
+      );
+    }, RENEWAL_DELAY_MS);
   }
 
   async #each(
