@@ -29,6 +29,8 @@ export interface LocalAgentOptions {
   /** Shell text that runs in the agent's mount namespace first: mounts of scratch files. */
   prepare?: string;
   extraNet?: readonly string[];
+  /** Folders that may be read and written beside the set's. */
+  extraFolders?: readonly string[];
   replace?: Parameters<typeof permissionFlags>[0]["replace"];
   /** Environment of the agent process itself. */
   env?: Record<string, string>;
@@ -152,7 +154,10 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
     ...permissionFlags({
       ...place,
       set,
-      extraFolders: set === "dev" && home !== undefined ? [home] : [],
+      extraFolders: [
+        ...set === "dev" && home !== undefined ? [home] : [],
+        ...options.extraFolders ?? [],
+      ],
       extraNet: options.extraNet,
       denyWrite: programFolders(),
       replace: options.replace,
