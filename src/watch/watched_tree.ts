@@ -117,10 +117,11 @@ export class WatchedTree {
 
   #take(reporter: Reporter, events: readonly InotifyEvent[]): void {
     for (const event of events) {
-      if (this.#ended) return;
+      // Barriers are passed to the end: whoever waits for one has something to finish.
       if (event.label === this.#barrier.label) {
         if (event.kinds & Kind.Create) reporter.barrierSeen(event.name);
-      } else if (reporter.held !== undefined) reporter.held.push(event);
+      } else if (this.#ended) continue;
+      else if (reporter.held !== undefined) reporter.held.push(event);
       else this.#teller.accept(reporter, event);
     }
     this.#teller.flush();
