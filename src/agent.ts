@@ -84,14 +84,15 @@ export function createAgent({ config, log, connections }: AgentPorts): Agent {
   const token = new AccessToken();
   const cgroups = config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot);
   const processes = new Processes({ config, log, env, defaults, cgroups, view });
-  const files = new GuestFiles(config, log);
+  const fsFreeze = new FsFreeze({ run: runTool, log });
+  const assertWritable = () => fsFreeze.assertWritable();
+  const files = new GuestFiles({ ...config, assertWritable }, log);
   const uploads = new Uploads();
   const watches = new Watches({ runDir: config.runDir, view, files, users, log });
   const ports = new Ports({ config, log, view, cgroups });
   const subsystems: Subsystem[] = [files, uploads, watches, processes, ports];
   const streams = new ResponseStreams();
   const freeze = new FreezeService({ cgroups, view, runDir: config.runDir, log });
-  const fsFreeze = new FsFreeze({ run: runTool, log });
   const detection = new RestoreDetection({ view, steady: () => performance.now() });
   const coordinator = new Coordinator({
     log,

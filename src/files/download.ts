@@ -13,6 +13,7 @@ import { strongETag, weakened } from "./etag.ts";
 import type { GuardedFile } from "./guarded.ts";
 import { parseRange } from "./range.ts";
 import { gzipStream, readStream } from "./read_stream.ts";
+import type { ResponseStreams } from "../snapshot/response_streams.ts";
 
 /** An answer: with a `message` an error, else the body, which is null where there is none. */
 export interface Download {
@@ -28,6 +29,8 @@ export interface DownloadRequest {
   path: string;
   headers: Headers;
   nowMs: number;
+  /** What may end the body from outside. */
+  streams?: ResponseStreams;
 }
 
 /** Answers from an open file, which is closed unless the body goes on reading it. */
@@ -88,6 +91,6 @@ async function choose(file: GuardedFile, request: DownloadRequest): Promise<Down
     const body = headers.has("content-length") ? null : ReadableStream.from<Uint8Array>([]);
     return { status, headers, body };
   }
-  const stream = readStream(file, start, isPseudo ? undefined : end);
+  const stream = readStream(file, start, isPseudo ? undefined : end, request.streams);
   return { status, headers, body: coding === "gzip" ? gzipStream(stream) : stream };
 }

@@ -43,6 +43,8 @@ export interface GuestFilesOptions {
   readonly runDir: string;
   /** Folder of the launchers. */
   readonly libDir: string;
+  /** Throws while nothing may be written: the root file system is frozen. */
+  readonly assertWritable?: () => void;
 }
 
 export class GuestFiles implements Subsystem {
@@ -55,7 +57,7 @@ export class GuestFiles implements Subsystem {
 
   constructor(private readonly options: GuestFilesOptions, private readonly log: Logger) {
     const { runDir, libDir } = options;
-    this.#guard = { view: new DescriptorView(runDir), scope: new Scope() };
+    this.#guard = { view: new DescriptorView(runDir), scope: new Scope(options.assertWritable) };
     this.#guard.scope.reserve(Deno.realPathSync(runDir));
     this.#stages = new Stages(this.#guard, runDir, log);
     this.metadata = new MetadataStore(libDir, log);

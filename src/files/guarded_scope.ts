@@ -28,6 +28,9 @@ export function isBeyond(error: unknown): boolean {
 export class Scope {
   readonly #own = new Set<string>();
 
+  /** @param assertWritable throws while nothing may be written at all */
+  constructor(private readonly assertWritable: () => void = () => {}) {}
+
   /** Puts a folder of the agent out of bounds. */
   reserve(folder: string): void {
     this.#own.add(folder);
@@ -35,6 +38,7 @@ export class Scope {
 
   /** Whether a guest path may be that; `path` has no links in it. */
   allows(access: Access, path: string): boolean {
+    if (access === "write") this.assertWritable();
     if (!path.startsWith("/")) return false; // "(unreachable)/…": outside of the agent's root
     for (const folder of this.#own) if (isWithin(path, folder)) return false;
     return Deno.permissions.querySync({ name: access, path }).state === "granted";

@@ -6,6 +6,7 @@
 
 import { pipeline, Readable } from "node:stream";
 import { constants, createGzip } from "node:zlib";
+import type { ResponseStreams } from "../snapshot/response_streams.ts";
 import { CHUNK_BYTES } from "./file_io.ts";
 
 // A higher level costs far more time than the bytes that it saves on the way to the host.
@@ -20,16 +21,32 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 /**
  * Streams the bytes `start` to `end` (excluded), read as fast as the client takes them. Without
- * an `end` the file is read until it ends: a pseudo file, whose size says nothing.
+ * an `end` the file is read until it ends: a pseudo file, whose size says nothing. `streams` may
+ * end it from outside.
  */
 export function readStream(
   file: ReadableFile,
   start: number,
   end = Infinity,
+  streams?: ResponseStreams,
 ): ReadableStream<Bytes> {
   let position = start;
   let reading: Promise<number> = Promise.resolve(0);
+  let remove = () => {};
+  // A read under way uses the descriptor's number, which must not be another file's by then.
+  const abandon = async () => {
+    remove();
+    await reading.catch(() => {});
+    file[Symbol.dispose]();
+  };
   return new ReadableStream<Bytes>({
+    start(controller) {
+      if (streams === undefined) return;
+      remove = streams.add((reason) => {
+        controller.error(reason);
+        return abandon();
+      });
+    },
     async pull(controller) {
       try {
         if (position < end) {
@@ -43,18 +60,16 @@ export function readStream(
           if (count > 0) controller.enqueue(buffer.subarray(0, count));
           if (count > 0 && position < end) return;
         }
+        remove();
         file[Symbol.dispose]();
         controller.close();
       } catch (error) {
+        remove();
         file[Symbol.dispose]();
         throw error;
       }
     },
-    async cancel() {
-      // A read under way uses the descriptor's number, which must not be another file's by then.
-      await reading.catch(() => {});
-      file[Symbol.dispose]();
-    },
+    cancel: abandon,
   }, { highWaterMark: 0 });
 }
 

@@ -155,6 +155,26 @@ Deno.test("a running stream survives a pause that was given up, and ends at the 
   await iterator.return?.();
 });
 
+Deno.test("a download from before a snapshot is ended by the /init after it", async () => {
+  await using agent = await startAgent();
+  const path = await Deno.makeTempFile({ prefix: "denvd-snapshot-" });
+  try {
+    await Deno.truncate(path, 1 << 30);
+    const response = await fetch(`${agent.url}/files?path=${path}`);
+    const reader = response.body!.getReader();
+    await reader.read();
+    await post(agent, "/snapshot/prepare");
+    await reader.read();
+    await init(agent);
+    await assertRejects(async () => {
+      while (!(await reader.read()).done);
+    });
+    assertEquals((await snapshotState(agent)).responseStreams, 0);
+  } finally {
+    await Deno.remove(path);
+  }
+});
+
 Deno.test("an upload under way is broken off with a clear error, its old file whole", async () => {
   await using agent = await startAgent();
   const folder = await Deno.makeTempDir({ prefix: "denvd-snapshot-" });

@@ -16,6 +16,7 @@ export function filesGetRoute(agent: Agent): RouteHandler {
       path,
       headers: request.headers,
       nowMs: Date.now(),
+      streams: agent.streams,
     });
     agent.log.debug("file read", { path, user: caller.user.name, status });
     if (message !== undefined) return errorResponse(status, message, headers);
