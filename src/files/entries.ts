@@ -8,21 +8,16 @@ import type { EntryInfo } from "../gen/filesystem_pb.ts";
 import { type Entry, entryInfo, type LinkTarget, type Names, rememberNames } from "./entry_info.ts";
 import type { GuardedDir, GuestFiles, Reference } from "./guarded.ts";
 import type { FileStat } from "./guarded_stat.ts";
-import { giveWay } from "./give_way.ts";
 import type { Subject } from "./xattr.ts";
 
 /** Descriptors held before the helper runs for what there is so far. */
 const MAX_HELD = 256;
 
-interface Pending {
-  readonly info: EntryInfo;
-  readonly subject: Subject;
-}
-
 export class Entries implements Disposable {
   readonly infos: EntryInfo[] = [];
   readonly #names: Names;
-  #pending: Pending[] = [];
+  /** Whom to ask for metadata, and where to put it. */
+  #pending = new Map<Subject, EntryInfo>();
   #held: Disposable[] = [];
 
   constructor(private readonly files: GuestFiles, names: Names) {
@@ -73,7 +68,7 @@ export class Entries implements Disposable {
   /** Notes whom to ask for metadata; only files and folders can have any. */
   #ask(info: EntryInfo, stat: FileStat, place: Omit<Subject, "inode"> | undefined): boolean {
     if (place === undefined || (stat.kind !== "file" && stat.kind !== "directory")) return false;
-    this.#pending.push({ info, subject: { ...place, inode: stat } });
+    this.#pending.set({ ...place, inode: stat }, info);
     return true;
   }
 
@@ -85,13 +80,10 @@ export class Entries implements Disposable {
   /** Fills in metadata of what was added so far and closes what was held for it. */
   async finish(): Promise<void> {
     const pending = this.#pending;
-    this.#pending = [];
+    this.#pending = new Map();
     try {
-      const found = await this.files.metadata.read(pending.map(({ subject }) => subject));
-      for (const [i, metadata] of found.entries()) {
-        if (metadata !== undefined) pending[i]!.info.metadata = { ...metadata };
-        if (i % 1000 === 999) await giveWay();
-      }
+      const found = await this.files.metadata.read([...pending.keys()]);
+      for (const [subject, metadata] of found) pending.get(subject)!.metadata = { ...metadata };
     } finally {
       this[Symbol.dispose]();
     }

@@ -18,4 +18,10 @@ export class TimeSlice {
   get over(): boolean {
     return performance.now() >= this.#end;
   }
+
+  /** Lets others have their turn and begins anew. */
+  async giveWay(): Promise<void> {
+    await giveWay();
+    this.start();
+  }
 }

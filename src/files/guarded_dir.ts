@@ -6,7 +6,7 @@
 
 import { chownSync, closeSync, constants, fstatSync, lchownSync, openSync } from "node:fs";
 import { AgentError, Code, errnoOf } from "../errors.ts";
-import { pathError, swapped } from "./guarded_errors.ts";
+import { notUtf8, pathError, swapped } from "./guarded_errors.ts";
 import type { Access, Scope } from "./guarded_scope.ts";
 import { type FileStat, fromFileInfo, fromStats, sameInode } from "./guarded_stat.ts";
 import { type DescriptorView, O_PATH } from "./guarded_view.ts";
@@ -244,7 +244,10 @@ export class GuardedDir implements Disposable {
     try {
       await Deno.remove(this.at(name), { recursive: true });
     } catch (error) {
-      if (errnoOf(error) === "ENOENT" && this.find(name) === undefined) return;
+      if (errnoOf(error) === "ENOENT" && this.find(name) === undefined) {
+        if (name.includes("\ufffd")) throw notUtf8(this.truePath(name));
+        return;
+      }
       const known = pathError(error, "remove", this.truePath(name), "write");
       if (known.code === Code.PermissionDenied && errnoOf(error) === undefined) throw known;
       throw new AgentError(Code.Internal, known.message, { cause: error });

@@ -9,7 +9,7 @@ import type { EntryInfo } from "../gen/filesystem_pb.ts";
 import { sortNames } from "./byte_order.ts";
 import { Entries } from "./entries.ts";
 import type { Names } from "./entry_info.ts";
-import { giveWay, TimeSlice } from "./give_way.ts";
+import { TimeSlice } from "./give_way.ts";
 import { type GuardedDir, type GuestFiles, STAGED_PREFIX } from "./guarded.ts";
 import { pathError } from "./guarded_errors.ts";
 import type { FileKind } from "./guarded_stat.ts";
@@ -60,7 +60,7 @@ class Walk {
   async list(dir: GuardedDir, prefix: string, depth: number): Promise<void> {
     try {
       const kinds = dir.isRoot ? await this.#rootNames() : await readNames(dir);
-      for (const name of sortNames([...kinds.keys()])) {
+      for (const name of await sortNames([...kinds.keys()], this.#slice)) {
         if (this.#slice.over) await this.#pause();
         const below = this.#add(dir, prefix, name, kinds.get(name)!);
         if (below && depth > 1) await this.#descend(dir, prefix, name, depth - 1);
@@ -79,8 +79,7 @@ class Walk {
         `'${this.top}' holds more than ${MAX_ENTRIES} entries: list less of it`,
       );
     }
-    await giveWay();
-    this.#slice.start();
+    await this.#slice.giveWay();
   }
 
   async #rootNames(): Promise<Map<string, FileKind[]>> {

@@ -7,7 +7,8 @@
 
 import { AgentError, Code, errnoOf, isDenied } from "../errors.ts";
 import type { Logger } from "../log/logger.ts";
-import { type Inode, MetadataCache } from "./xattr_cache.ts";
+import { TimeSlice } from "./give_way.ts";
+import { type Inode, MAX_INODES, MetadataCache } from "./xattr_cache.ts";
 import { formatMetadata, type Metadata, parseDump } from "./xattr_dump.ts";
 
 export type { Metadata } from "./xattr_dump.ts";
@@ -17,6 +18,12 @@ const HELPER_LIMIT_MS = 10_000;
 
 /** How long a file system without extended attributes is not asked again. */
 const UNSUPPORTED_MS = 60_000;
+
+/** Longest stretch without giving way. */
+const SLICE_MS = 8;
+
+/** Names handed over at once. */
+const NAMES_AT_ONCE = 2000;
 
 const NOT_FOUND = 127;
 
@@ -55,33 +62,48 @@ export class MetadataStore {
     return !this.#missing && until < performance.now();
   }
 
-  /** Metadata of each subject, undefined where there is none; descriptors stay open meanwhile. */
-  async read(subjects: readonly Subject[]): Promise<(Metadata | undefined)[]> {
-    const known = subjects.map(({ inode }) => this.#cache.get(inode));
-    const asked = subjects.filter(({ inode }, i) => !known[i] && this.#supports(inode.dev));
-    if (asked.length === 0) return known.map((one) => one?.metadata);
+  /** Metadata of those subjects that have some; their descriptors stay open meanwhile. */
+  async read(subjects: readonly Subject[]): Promise<Map<Subject, Metadata>> {
+    const found = new Map<Subject, Metadata>();
+    // A listing that would push everything else out of the cache does without it.
+    const cached = subjects.length <= MAX_INODES / 4;
+    const asked: Subject[] = [];
+    const slice = new TimeSlice(SLICE_MS);
     const start = Date.now();
-    const answer = await this.#ask(asked);
-    if (answer === undefined) return known.map((one) => one?.metadata);
-    const found = parseDump(answer.stdout);
-    this.#noteUnsupported(answer.stderr, asked);
-    for (const subject of asked) {
-      this.#cache.set(subject.inode, found.get(keyOf(subject)), start);
+    for (const subject of subjects) {
+      if (slice.over) await slice.giveWay();
+      const known = cached ? this.#cache.get(subject.inode) : undefined;
+      if (known?.metadata !== undefined) found.set(subject, known.metadata);
+      else if (known === undefined && this.#supports(subject.inode.dev)) asked.push(subject);
     }
-    return subjects.map((subject, i) =>
-      known[i] === undefined ? found.get(keyOf(subject)) : known[i].metadata
-    );
+    if (asked.length === 0) return found;
+    const answer = await this.#ask(asked);
+    if (answer === undefined) return found;
+    this.#noteUnsupported(answer.stderr, asked);
+    const dump = await parseDump(answer.stdout, slice);
+    if (dump.size === 0 && !cached) return found;
+    for (const subject of asked) {
+      if (slice.over) await slice.giveWay();
+      const metadata = dump.get(keyOf(subject));
+      if (metadata !== undefined) found.set(subject, metadata);
+      if (cached) this.#cache.set(subject.inode, metadata, start);
+    }
+    return found;
   }
 
   /** What the helper says, or undefined when it could not be had. */
   async #ask(asked: readonly Subject[]): Promise<Answer | undefined> {
-    const entries = asked.filter(({ name }) => name !== undefined).map(keyOf);
-    const opened = asked.filter(({ name }) => name === undefined).map(keyOf);
-    if (entries.length === 0) return await this.#run(["opened", ...opened], "");
-    if (opened.length === 0 && entries.length <= MAX_ARGUMENTS) {
-      return await this.#run(["entries", ...entries], "");
+    if (asked.length <= MAX_ARGUMENTS) {
+      const names = asked.map(keyOf);
+      if (asked.every(({ name }) => name !== undefined)) {
+        return await this.#run(["entries", ...names]);
+      }
+      if (asked.every(({ name }) => name === undefined)) {
+        return await this.#run(["opened", ...names]);
+      }
     }
-    return await this.#run(["list", ...opened], entries.map((entry) => entry + "\0").join(""));
+    const opened = asked.filter(({ name }) => name === undefined).map(keyOf);
+    return await this.#run(["list", ...opened], nulSeparated(asked));
   }
 
   #noteUnsupported(stderr: string, asked: readonly Subject[]): void {
@@ -110,7 +132,8 @@ export class MetadataStore {
     const lines = formatMetadata(metadata);
     if (isNew && lines === "") return true;
     if (!this.#supports(file.dev)) return false;
-    const answer = await this.#run([isNew ? "set" : "replace", String(file.fd)], lines);
+    const input = new Blob([lines]).stream();
+    const answer = await this.#run([isNew ? "set" : "replace", String(file.fd)], input);
     if (answer === undefined) return false;
     const { code, stderr } = answer;
     if (code === 0) return true;
@@ -124,13 +147,16 @@ export class MetadataStore {
     throw new AgentError(Code.Internal, `cannot set the file's metadata: ${stderr.trim()}`);
   }
 
-  async #run(args: string[], input: string): Promise<Answer | undefined> {
+  async #run(
+    args: string[],
+    input?: ReadableStream<Uint8Array<ArrayBuffer>>,
+  ): Promise<Answer | undefined> {
     let child: Deno.ChildProcess;
     try {
       child = new Deno.Command(this.#launcher, {
         args,
         clearEnv: true,
-        stdin: input === "" ? "null" : "piped",
+        stdin: input === undefined ? "null" : "piped",
         stdout: "piped",
         stderr: "piped",
         signal: AbortSignal.timeout(HELPER_LIMIT_MS),
@@ -139,10 +165,8 @@ export class MetadataStore {
       if (!isDenied(error) && errnoOf(error) !== "ENOENT") throw error;
       return this.#switchOff("the launcher can't be started");
     }
-    if (input !== "") {
-      // A helper that ends before it read everything says why in its exit code.
-      new Blob([input]).stream().pipeTo(child.stdin).catch(() => {});
-    }
+    // A helper that ends before it read everything says why in its exit code.
+    input?.pipeTo(child.stdin).catch(() => {});
     const { code, stdout, stderr } = await child.output();
     if (code === NOT_FOUND) {
       return this.#switchOff("getfattr and setfattr (package attr) are missing");
@@ -155,6 +179,23 @@ export class MetadataStore {
     if (!this.#missing) this.#log.warn("no metadata of files", { reason });
     this.#missing = true;
   }
+}
+
+/** The entries among the subjects as `xargs -0` reads them, made as they are read. */
+function nulSeparated(subjects: readonly Subject[]): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const encoder = new TextEncoder();
+  let next = 0;
+  return new ReadableStream({
+    pull(controller) {
+      let text = "";
+      const end = Math.min(next + NAMES_AT_ONCE, subjects.length);
+      for (; next < end; next++) {
+        if (subjects[next]!.name !== undefined) text += keyOf(subjects[next]!) + "\0";
+      }
+      if (text !== "") controller.enqueue(encoder.encode(text));
+      if (next === subjects.length) controller.close();
+    },
+  });
 }
 
 function keyOf({ fd, name }: Subject): string {

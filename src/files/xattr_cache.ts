@@ -10,7 +10,7 @@ import type { Metadata } from "./xattr_dump.ts";
 const QUIET_MS = 2000;
 
 /** Inodes remembered; the ones read longest ago go first. */
-const MAX_INODES = 8192;
+export const MAX_INODES = 8192;
 
 /** An inode and when it last changed. */
 export interface Inode {
@@ -20,30 +20,37 @@ export interface Inode {
   readonly ctimeMs: number;
 }
 
-interface Known {
-  readonly ctimeMs: number;
+interface Known extends Inode {
   readonly metadata: Metadata | undefined;
 }
 
 export class MetadataCache {
-  readonly #known = new Map<string, Known>();
+  readonly #byDevice = new Map<number, Map<number, Known>>();
+  readonly #order = new Set<Known>();
 
   /** What is known of the inode; `metadata` is undefined where it has none. */
-  get(inode: Inode): Known | undefined {
-    const known = this.#known.get(keyOf(inode));
-    return known?.ctimeMs === inode.ctimeMs ? known : undefined;
+  get({ dev, ino, ctimeMs }: Inode): { readonly metadata: Metadata | undefined } | undefined {
+    const known = this.#byDevice.get(dev)?.get(ino);
+    return known?.ctimeMs === ctimeMs ? known : undefined;
   }
 
   /** @param readMs when reading began, milliseconds since the epoch */
-  set(inode: Inode, metadata: Metadata | undefined, readMs: number): void {
-    const key = keyOf(inode);
-    this.#known.delete(key);
-    if (readMs - inode.ctimeMs < QUIET_MS) return;
-    this.#known.set(key, { ctimeMs: inode.ctimeMs, metadata });
-    if (this.#known.size > MAX_INODES) this.#known.delete(this.#known.keys().next().value!);
+  set({ dev, ino, ctimeMs }: Inode, metadata: Metadata | undefined, readMs: number): void {
+    this.#forget(this.#byDevice.get(dev)?.get(ino));
+    if (readMs - ctimeMs < QUIET_MS) return;
+    const known = { dev, ino, ctimeMs, metadata };
+    let device = this.#byDevice.get(dev);
+    if (device === undefined) this.#byDevice.set(dev, device = new Map());
+    device.set(ino, known);
+    this.#order.add(known);
+    if (this.#order.size > MAX_INODES) this.#forget(this.#order.keys().next().value);
   }
-}
 
-function keyOf({ dev, ino }: Inode): string {
-  return `${dev}:${ino}`;
+  #forget(known: Known | undefined): void {
+    if (known === undefined) return;
+    this.#order.delete(known);
+    const device = this.#byDevice.get(known.dev);
+    device?.delete(known.ino);
+    if (device?.size === 0) this.#byDevice.delete(known.dev);
+  }
 }

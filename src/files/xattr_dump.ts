@@ -1,5 +1,7 @@
 /** The text that getfattr(1) and setfattr(1) exchange, with values in hexadecimal. */
 
+import type { TimeSlice } from "./give_way.ts";
+
 /** Prefix of the attributes that hold metadata. */
 export const METADATA_PREFIX = "user.e2b.";
 
@@ -38,10 +40,14 @@ function utf8(bytes: Uint8Array): string | undefined {
  * Metadata by file, as the helper named the files. Names and values that are not UTF-8 are left
  * out, and so are files without any.
  */
-export function parseDump(text: string): Map<string, Metadata> {
+export async function parseDump(text: string, slice: TimeSlice): Promise<Map<string, Metadata>> {
   const files = new Map<string, Record<string, string>>();
   let file: string | undefined;
-  for (const line of text.split("\n")) {
+  for (let start = 0, end = 0; start < text.length; start = end + 1) {
+    if (slice.over) await slice.giveWay();
+    end = text.indexOf("\n", start);
+    if (end < 0) end = text.length;
+    const line = text.slice(start, end);
     if (line.startsWith("# file: ")) {
       file = unescape(line.slice("# file: ".length));
       continue;

@@ -1,8 +1,11 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
+import { TimeSlice } from "../../src/files/give_way.ts";
 import { MetadataCache } from "../../src/files/xattr_cache.ts";
 import { formatMetadata, parseDump } from "../../src/files/xattr_dump.ts";
 
-Deno.test("getfattr's dump: escaped names, several files, what is not text left out", () => {
+const slice = new TimeSlice(8);
+
+Deno.test("getfattr's dump: escaped names, several files, what is not text left out", async () => {
   // Printed by getfattr 2.5.1 --dump --encoding=hex for files that have these names.
   const dump = String.raw`# file: 21/new\012line
 user.e2b.k=0x762231
@@ -18,7 +21,7 @@ user.e2b.__proto__=0x41
 # file: 35
 user.e2b.emoji=0xf09fa4a3
 `;
-  const found = parseDump(dump);
+  const found = await parseDump(dump, slice);
   assertEquals([...found.keys()], ["21/new\nline", "21/back\\slash あ", "35"]);
   assertEquals(found.get("21/new\nline"), { k: 'v"1' });
   assertEquals(
@@ -26,14 +29,14 @@ user.e2b.emoji=0xf09fa4a3
     [["a", "A"], ["empty", ""], ["with=sign", "z"], ["__proto__", "A"]],
   );
   assertEquals(found.get("35"), { emoji: "🤣" });
-  assertEquals(parseDump("").size, 0);
-  assertEquals(parseDump("user.e2b.k=0x41\nnonsense\n").size, 0);
+  assertEquals((await parseDump("", slice)).size, 0);
+  assertEquals((await parseDump("user.e2b.k=0x41\nnonsense\n", slice)).size, 0);
 });
 
-Deno.test("metadata is written in the form that is read", () => {
+Deno.test("metadata is written in the form that is read", async () => {
   const metadata = { a: "x=y\n", empty: "", "ünï": "🤣" };
   const text = formatMetadata(metadata);
-  assertEquals(parseDump(`# file: 1\n${text}`).get("1"), metadata);
+  assertEquals((await parseDump(`# file: 1\n${text}`, slice)).get("1"), metadata);
 });
 
 Deno.test("metadata is remembered while the inode stays as it was", () => {
@@ -44,7 +47,7 @@ Deno.test("metadata is remembered while the inode stays as it was", () => {
   assertEquals(cache.get({ ...inode, ctimeMs: 21_000 }), undefined);
   assertEquals(cache.get({ ...inode, ino: 3 }), undefined);
   cache.set(inode, undefined, 20_000);
-  assertEquals(cache.get(inode), { ctimeMs: 10_000, metadata: undefined });
+  assertEquals([cache.get(inode)?.metadata, cache.get(inode) !== undefined], [undefined, true]);
 });
 
 Deno.test("what changed a moment before it was read is not remembered", () => {
@@ -58,5 +61,5 @@ Deno.test("the memory is bounded", () => {
   const cache = new MetadataCache();
   for (let ino = 0; ino <= 8192; ino++) cache.set({ dev: 1, ino, ctimeMs: 0 }, undefined, 5000);
   assertEquals(cache.get({ dev: 1, ino: 0, ctimeMs: 0 }), undefined);
-  assertEquals(cache.get({ dev: 1, ino: 1, ctimeMs: 0 })?.metadata, undefined);
+  assert(cache.get({ dev: 1, ino: 1, ctimeMs: 0 }) !== undefined);
 });
