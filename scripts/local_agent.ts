@@ -9,6 +9,7 @@
 import { dirname, join } from "@std/path";
 import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
 import { PRIVATE_FOLDERS } from "./private_folders.ts";
+import { QUIET_LOGIN } from "./quiet_login.ts";
 import { V8_FLAGS } from "./runtime_flags.ts";
 import { startTrace, trialSet, trialWithout } from "./trial.ts";
 
@@ -26,6 +27,8 @@ export interface LocalAgentOptions {
   runDir?: string;
   /** cgroup2 folder, relative to the mount, to put the agent's own into. */
   cgroupParent?: string;
+  /** Hide the login files of the user who starts the agent; for tests. */
+  quietLogin?: boolean;
   /** Shell text that runs in the agent's mount namespace first: mounts of scratch files. */
   prepare?: string;
   extraNet?: readonly string[];
@@ -178,7 +181,11 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
   if (!canUnshare) lacks.push("mount namespaces: links can be raced, no host view");
   if (!canUnshare && options.prepare !== undefined) throw new Error(`no ${lacks.at(-1)}`);
   const isGuest = isRoot && set !== "dev";
-  const preparation = [isGuest ? PRIVATE_FOLDERS : "", options.prepare ?? ""].join("\n").trim();
+  const preparation = [
+    isGuest ? PRIVATE_FOLDERS : "",
+    options.quietLogin ? QUIET_LOGIN : "",
+    options.prepare ?? "",
+  ].join("\n").trim();
   const prepare = preparation === "" ? [] : ["sh", "-euc", `${preparation}\nexec "$@"`, "prepare"];
   const command = [
     ...options.under ?? [],

@@ -38,6 +38,7 @@ export async function startAgent(
 ): Promise<TestAgent> {
   const port = options.port ?? freePort();
   const local = await startLocalAgent({
+    quietLogin: true,
     ...options,
     port,
     args: ["--isnotfc", ...options.args ?? []],
