@@ -1,7 +1,8 @@
 /**
  * The cgroup2 folder that the agent manages (docs.kernel.org/admin-guide/cgroup-v2.html).
- * Processes stand only in leaves: `user/<id>`, `ptys/<id>` and `socats`. The agent itself and
- * processes tagged `_system` are in none of them, so no kill here can reach them.
+ * Processes stand only in leaves: `user/<id>`, `ptys/<id>` and `socats/<inode>-<port>`. The
+ * agent itself and processes tagged `_system` are in none of them, so no kill here can reach
+ * them.
  */
 
 import { join } from "@std/path";

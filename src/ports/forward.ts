@@ -16,6 +16,9 @@ const LAST_RETRY_MS = 30_000;
 /** A socat that lives so long has found its address free and listens. */
 const LISTENS_MS = 1000;
 
+/** One that lived so long died of something new: worth a line, and an early try. */
+const STEADY_MS = 30_000;
+
 /** Starts the socat of a target; throws when that can't be. */
 export type SpawnSocat = (target: ForwardTarget) => Socat;
 
@@ -53,13 +56,15 @@ export class Forward {
     while (!signal.aborted) {
       await gate.turn(signal);
       if (signal.aborted) return;
-      const { reason, listened } = await this.#once(signal);
+      const startMs = performance.now();
+      const reason = await this.#once(signal);
       if (signal.aborted) return;
-      if (listened) {
+      const livedMs = performance.now() - startMs;
+      if (livedMs < LISTENS_MS && gate.failed(reason)) continue;
+      if (livedMs > STEADY_MS) {
         retryMs = FIRST_RETRY_MS;
         said = false;
       }
-      if (!listened && gate.failed(reason)) continue;
       if (!said) log.warn("port is not forwarded, trying again", { key, port, reason });
       said = true;
       await pause(retryMs, signal);
@@ -67,26 +72,22 @@ export class Forward {
     }
   }
 
-  /** One socat, from its start to its end. */
-  async #once(signal: AbortSignal): Promise<{ reason: string; listened: boolean }> {
+  /** One socat, from its start to its end; gives the reason of its end. */
+  async #once(signal: AbortSignal): Promise<string> {
     const { spawn, gate, log } = this.#options;
     const { key, port, host } = this.target;
     let socat: Socat;
     try {
       socat = spawn(this.target);
     } catch (error) {
-      return { reason: String(error), listened: false };
+      return String(error);
     }
-    log.debug("port is forwarded", { key, port, host });
+    log.debug("forward begins", { key, port, host });
     const end = () => socat.end();
     signal.addEventListener("abort", end, { once: true });
-    let listened = false;
-    const timer = setTimeout(() => {
-      listened = true;
-      gate.listens();
-    }, LISTENS_MS);
+    const timer = setTimeout(() => gate.listens(), LISTENS_MS);
     try {
-      return { reason: await socat.ended, listened };
+      return await socat.ended;
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", end);

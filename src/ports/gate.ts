@@ -2,6 +2,9 @@
  * What stands in the way of one forward may stand in the way of all: the gateway's address is
  * not on this machine, socat is not installed or may not be run. Such a reason is said once,
  * and until it is over one forward at a time tries, at growing intervals; the others wait.
+ *
+ * In any case they start one after another. Starting a process holds the whole agent up for a
+ * millisecond, and fifty at once, after a resume, would make the host's /init late.
  */
 
 import { pause } from "../host/pause.ts";
@@ -17,6 +20,7 @@ export class Gate {
   readonly #log: Logger;
   /** Undefined while nothing is known to stand in the way. */
   #closed: { retryMs: number; nextMs: number; opened: AbortController } | undefined;
+  #queue: Promise<void> = Promise.resolve();
 
   constructor(log: Logger) {
     this.#log = log;
@@ -24,8 +28,15 @@ export class Gate {
 
   /** Resolves when the caller may try to listen, or when `signal` aborts. */
   async turn(signal: AbortSignal): Promise<void> {
-    while (this.#closed !== undefined && !signal.aborted) {
+    while (!signal.aborted) {
       const closed = this.#closed;
+      if (closed === undefined) {
+        // A turn of the event loop for each; aborted ones pass at once.
+        this.#queue = this.#queue.then(() => pause(0, signal));
+        await this.#queue;
+        if (this.#closed === undefined) return;
+        continue;
+      }
       const waitMs = closed.nextMs - performance.now();
       if (waitMs <= 0) {
         // Who comes first tries for all: the next one's turn comes later.

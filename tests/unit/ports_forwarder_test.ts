@@ -59,9 +59,9 @@ function target(inode: number, port: number, host: ForwardTarget["host"] = "127.
   return { key: `${inode}-${port}`, port, host };
 }
 
-/** Lets everything that is due happen. */
-function settle(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
+/** Lets everything that is due happen: forwards start one a turn of the event loop. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
 Deno.test("each target gets one socat, however often it is told", async () => {
@@ -155,6 +155,17 @@ Deno.test("a program that can't be started is tried again", async () => {
   refuse(undefined);
   await until("a start", () => started.length > 0);
   await forwarder.clear();
+});
+
+Deno.test("forwards start one after another, and none once they are ended", async () => {
+  const { forwarder, started } = setUp();
+  forwarder.update(Array.from({ length: 1000 }, (_, i) => target(i, 1000 + i)));
+  await until("some", () => started.length > 0);
+  assertEquals(started.length < 500, true);
+  await forwarder.clear();
+  const { length } = started;
+  await settle();
+  assertEquals(started.length, length);
 });
 
 Deno.test("clear ends all and is bounded: what does not end is killed", async () => {
