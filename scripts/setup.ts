@@ -27,6 +27,7 @@ const NEEDS: readonly Need[] = [
   { program: "qemu-system-x86_64", package: "qemu-system-x86" },
   { program: "debootstrap", package: "debootstrap" },
   { program: "mkfs.ext4", package: "e2fsprogs" },
+  { program: "sudo", package: "sudo" },
 ];
 
 const FOLDERS = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];

@@ -44,8 +44,14 @@ export async function scratchUsers(): Promise<ScratchUsers> {
     join(dir, "group"),
     `${group}denvd-ada:x:${own}:\ndenvd-one:x:${one}:ada\ndenvd-two:x:${two}:daemon,ada\n`,
   );
+  // sudo asks whether the account is valid.
+  const shadow = await Deno.readTextFile("/etc/shadow");
+  await Deno.writeTextFile(join(dir, "shadow"), `${shadow}ada:*:19000:0:99999:7:::\n`, {
+    mode: 0o600,
+  });
+  const files = ["passwd", "group", "shadow"];
   return {
-    prepare: `mount --bind ${dir}/passwd /etc/passwd; mount --bind ${dir}/group /etc/group`,
+    prepare: files.map((name) => `mount --bind ${dir}/${name} /etc/${name}`).join("\n"),
     home,
     async [Symbol.asyncDispose]() {
       await Deno.remove(dir, { recursive: true });
