@@ -11,7 +11,11 @@ import { createLogger } from "../../src/log/logger.ts";
 const TRANSITIONS = ["start", "stop", "restart", "quiesce", "resume"] as const;
 
 const config = parseArgs(Deno.args);
-const agent = createAgent(config, createLogger({ verbose: config.verbose }));
+const agent = createAgent({
+  config,
+  log: createLogger({ verbose: config.verbose }),
+  connections: { renew: () => Promise.resolve() },
+});
 const handler = createHandler(agent);
 
 /** `POST /ports/restart,restart,quiesce` calls these at once. */
