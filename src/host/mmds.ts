@@ -62,7 +62,9 @@ export class Mmds implements Subsystem {
   resume(): Promise<void> {
     const now = performance.now();
     const flight = this.#lookup.current;
-    if (flight !== null && this.#episode.predates(flight.startedAt, now)) this.#lookup.abort();
+    const isOld = flight !== null &&
+      (this.#episode.predates(flight.startedAt) || this.#episode.isOver(now));
+    if (isOld) this.#lookup.abort();
     this.#poll(now + POLL_FOR_MS);
     return Promise.resolve();
   }
@@ -76,9 +78,10 @@ export class Mmds implements Subsystem {
   }
 
   async stop(): Promise<void> {
+    const isFirst = !this.#isStopped;
     this.#isStopped = true;
     await this.quiesce();
-    this.#options.client.close();
+    if (isFirst) this.#options.client.close();
   }
 
   /** Notes a call of /init, before anything is known about it. */
@@ -97,6 +100,7 @@ export class Mmds implements Subsystem {
    */
   async hash(signal: AbortSignal, noHashPasses: boolean): Promise<string | null> {
     let joinedAt = performance.now();
+    let hasRenewed = false;
     while (!signal.aborted) {
       const flight = this.#lookup.get();
       const since = noHashPasses ? flight.startedAt : joinedAt;
@@ -105,11 +109,11 @@ export class Mmds implements Subsystem {
       if (outcome?.kind === "data") return outcome.data.accessTokenHash || null;
       if (outcome?.kind === "nothing") return null;
       if (outcome === undefined) {
-        const now = performance.now();
-        if (noHashPasses || !this.#episode.predates(flight.startedAt, now)) return null;
+        if (noHashPasses || hasRenewed || !this.#episode.predates(flight.startedAt)) return null;
         // It hangs since before the resume: only a new one tells.
-        this.#lookup.abort();
-        joinedAt = now;
+        hasRenewed = true;
+        joinedAt = performance.now();
+        if (this.#lookup.current === flight) this.#lookup.abort();
       }
     }
     throw new AgentError(Code.Unavailable, "the caller gave up while /init waited for MMDS");
@@ -124,7 +128,7 @@ export class Mmds implements Subsystem {
     const timer = new AbortController();
     const left = Math.min(deadline - performance.now(), POLL_FOR_MS);
     try {
-      const late = pause(Math.max(0, left), signal, timer.signal);
+      const late = pause(left, signal, timer.signal);
       return await Promise.race([flight.outcome, late as Promise<Late>]);
     } finally {
       timer.abort();

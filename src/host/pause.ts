@@ -1,4 +1,4 @@
-/** Resolves after `ms`, or as soon as one of `signals` aborts. */
+/** Resolves after `ms` (at once when that is negative), or as soon as one of `signals` aborts. */
 export function pause(ms: number, ...signals: AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
     if (signals.some((signal) => signal.aborted)) return resolve();
@@ -7,7 +7,7 @@ export function pause(ms: number, ...signals: AbortSignal[]): Promise<void> {
       for (const signal of signals) signal.removeEventListener("abort", done);
       resolve();
     };
-    const timer = setTimeout(done, ms);
+    const timer = setTimeout(done, Math.max(0, ms));
     for (const signal of signals) signal.addEventListener("abort", done, { once: true });
   });
 }
