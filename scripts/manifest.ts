@@ -30,10 +30,8 @@ export function unfit(kind: Kind, value: string): string | undefined {
   switch (kind) {
     case "read":
     case "write":
-      if (!value.startsWith("/") || value !== value.replace(/\/+$/, "")) {
-        return "is not a full path";
-      }
       if (TOO_WIDE.includes(value)) return "is too wide";
+      if (!/^(\/[^/]+)+$/.test(value)) return "is not a full path";
       if (/^\/(proc|sys)\//.test(value)) return "is the kernel's: show it in the host view";
       return undefined;
     case "run":
