@@ -38,11 +38,11 @@ export interface Hit {
 
 /** Ways to run code or programs that the permissions don't see, or see only as a whole. */
 export const WAYS: Readonly<Record<string, RegExp>> = {
-  "native code by FFI": /\bdlopen\b|\bUnsafe(?:Pointer|FnPointer|Callback)\b/,
+  "native code by FFI": /\bdlopen\b|\bUnsafe(?:Pointer|FnPointer|Callback)/,
   "native add-ons": /\.node["'`]|\bprocess\.(?:binding|_linkedBinding)\b|\bnode-gyp\b/,
   "workers, which may ask for other permissions": /\bnew\s+Worker\b|\bworker_threads\b/,
   "code from text":
-    /(?<![\w.$])eval\s*\(|\bnew\s+Function\b|(?<![\w.$])Function\s*\(|["'](?:node:)?vm["']/,
+    /(?<![\w.$])eval\s*\(|\bnew\s+Function\b|(?<![\w.$])Function\s*\(|["'](?:node:)?vm["']|\b(?:globalThis|self|window)\s*\.\s*(?:eval|Function)\b/,
   "WebAssembly": /\bWebAssembly\b/,
   "modules loaded at run time":
     /(?<![\w.$])import\s*\((?!\s*["'])|\bcreateRequire\b|["']node:module["']/,
