@@ -1,6 +1,6 @@
 /**
- * `deno task necessity [--set NAME]… [--files REGEXP]`: shows that every grant is needed, and
- * that the grants suffice. For each permission set it runs the e2e tests with agents under that
+ * `deno task necessity [--set NAME]… [--files REGEXP] [--sufficiency]`: shows that every grant is
+ * needed, and that the grants suffice (with the last flag that alone, and nothing is written). For each permission set it runs the e2e tests with agents under that
  * set, in a network namespace and on a root directory of their own, tracing every use of a
  * permission; then it takes away one grant at a time and runs the tests that used it until one
  * fails. What it finds is written to permissions.evidence.json. Takes as long as it takes.
@@ -170,15 +170,19 @@ async function firstFailure(
   return undefined;
 }
 
-async function examine(
-  set: SetName,
-  files: readonly string[],
-  manifest: Manifest,
-): Promise<{ evidence: SetEvidence; complaints: string[] }> {
-  const traced = await traceTests(set, files, manifest);
-  const complaints = traced.runs.flatMap((run) =>
+/** Tests that fail although nothing is taken away: what the set does not suffice for. */
+function insufficiencies(set: SetName, traced: Traced): string[] {
+  return traced.runs.flatMap((run) =>
     run.failed.map((name) => `${set}: ${run.file}: ${name}: fails under the whole set`)
   );
+}
+
+async function examine(
+  set: SetName,
+  traced: Traced,
+  manifest: Manifest,
+): Promise<{ evidence: SetEvidence; complaints: string[] }> {
+  const complaints: string[] = [];
   const grants: Record<string, GrantEvidence> = {};
   for (const grant of reasoned(set, manifest)) {
     const name = grantName(grant);
@@ -189,7 +193,7 @@ async function examine(
   }
   const refusedIn = [...new Set(traced.refused.map((access) => access.source))].toSorted();
   const evidence = {
-    testFiles: files.length,
+    testFiles: traced.runs.length,
     accesses: traced.accesses,
     refused: traced.refused.length,
     refusedIn,
@@ -204,6 +208,7 @@ async function main(): Promise<number> {
     options: {
       set: { type: "string", multiple: true },
       files: { type: "string", default: "." },
+      sufficiency: { type: "boolean", default: false },
     },
   });
   if (Deno.uid() !== 0) {
@@ -223,13 +228,16 @@ async function main(): Promise<number> {
   const evidence = { digest, sets: former?.digest === digest ? former.sets : {} };
   const complaints: string[] = [];
   for (const set of sets) {
-    const found = await examine(set, files, manifest);
+    const traced = await traceTests(set, files, manifest);
+    complaints.push(...insufficiencies(set, traced));
+    if (values.sufficiency) continue;
+    const found = await examine(set, traced, manifest);
     evidence.sets[set] = found.evidence;
     complaints.push(...found.complaints);
   }
   if (await sourcesDigest(manifest) !== digest) {
     complaints.push("the sources changed meanwhile: what was found is not of these");
-  } else {
+  } else if (!values.sufficiency) {
     writeEvidence(evidence);
   }
   for (const complaint of complaints) console.error(complaint);
