@@ -32,6 +32,10 @@ export interface LocalAgentOptions {
   /** Shell text that runs in the agent's mount namespace first: mounts of scratch files. */
   prepare?: string;
   extraNet?: readonly string[];
+  /** Further folders that may not be written to. */
+  denyWrite?: readonly string[];
+  /** Whether the views are made; without them the agent runs as where none can be had. */
+  views?: boolean;
   /** Folders that may be read and written beside the set's. */
   extraFolders?: readonly string[];
   replace?: Parameters<typeof permissionFlags>[0]["replace"];
@@ -162,7 +166,7 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
         ...options.extraFolders ?? [],
       ],
       extraNet: options.extraNet,
-      denyWrite: programFolders(),
+      denyWrite: [...programFolders(), ...options.denyWrite ?? []],
       replace: options.replace,
       without: trialWithout(set),
     }),
@@ -177,7 +181,8 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
   const unshare = isRoot
     ? ["unshare", "--mount", "--propagation", "private"]
     : ["unshare", "--user", "--map-root-user", "--mount"];
-  const canUnshare = await succeeds(unshare[0]!, ...unshare.slice(1), "true");
+  const canUnshare = options.views !== false &&
+    await succeeds(unshare[0]!, ...unshare.slice(1), "true");
   if (!canUnshare) lacks.push("mount namespaces: links can be raced, no host view");
   if (!canUnshare && options.prepare !== undefined) throw new Error(`no ${lacks.at(-1)}`);
   const isGuest = isRoot && set !== "dev";

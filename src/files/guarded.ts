@@ -9,7 +9,7 @@
 
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { basename, dirname, normalize } from "@std/path/posix";
-import { AgentError, Code } from "../errors.ts";
+import { AgentError, Code, isDenied } from "../errors.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Subsystem } from "../subsystem.ts";
 import { type Guard, GuardedDir, type Owner, ROOT_FD } from "./guarded_dir.ts";
@@ -33,6 +33,9 @@ export type { GuardedDir, GuardedFile, Owner, Reference, StagedFile };
 /** As many links one after another as the kernel follows (path_resolution(7)). */
 const MAX_LINKS = 40;
 
+/** Links and names of a path that are looked at to tell where it would be. */
+const MAX_STEPS = 4096;
+
 /** Where a file is to be written. */
 export type Target =
   | { readonly kind: "new"; readonly dir: GuardedDir; readonly name: string }
@@ -47,6 +50,15 @@ export interface GuestFilesOptions {
   readonly assertWritable?: () => void;
 }
 
+/** A run folder that is not there, or beyond the grants, is out of bounds all the same. */
+function realFolder(path: string): string {
+  try {
+    return Deno.realPathSync(path);
+  } catch {
+    return path;
+  }
+}
+
 export class GuestFiles implements Subsystem {
   readonly name = "files";
   readonly #guard: Guard;
@@ -58,7 +70,7 @@ export class GuestFiles implements Subsystem {
   constructor(private readonly options: GuestFilesOptions, private readonly log: Logger) {
     const { runDir, libDir } = options;
     this.#guard = { view: new DescriptorView(runDir), scope: new Scope(options.assertWritable) };
-    this.#guard.scope.reserve(Deno.realPathSync(runDir));
+    this.#guard.scope.reserve(realFolder(runDir));
     this.#stages = new Stages(this.#guard, runDir, log);
     this.metadata = new MetadataStore(libDir, log);
   }
@@ -95,22 +107,73 @@ export class GuestFiles implements Subsystem {
    * @throws {AgentError} not_found, permission_denied, failed_precondition on a link cycle
    */
   lookUp(path: string, access: Access = "read"): Reference {
+    const found = this.#locate(path, access);
+    try {
+      // The runtime resolved every link but one that leads nowhere.
+      if (found.stat.kind === "symlink") throw missing(path);
+      if (!this.#guard.scope.allows(access, found.path)) throw beyond(access, path, found.path);
+      return found;
+    } catch (error) {
+      found[Symbol.dispose]();
+      if (isMissing(error)) this.#refuseHidden(path, access);
+      throw error;
+    }
+  }
+
+  /** Opens for reference what the path leads to, wherever it is. */
+  #locate(path: string, access: Access): Reference {
     let fd: number;
     try {
       fd = openSync(path, O_PATH | constants.O_NOFOLLOW);
     } catch (error) {
+      if (!isDenied(error)) this.#refuseHidden(path, access);
       throw pathError(error, "open", path, access);
     }
     try {
       const stat = fromStats(fstatSync(fd));
-      // The runtime resolved every link but one that leads nowhere.
-      if (stat.kind === "symlink") throw missing(path);
-      const truePath = this.#truePath(fd, path, stat);
-      if (!this.#guard.scope.allows(access, truePath)) throw beyond(access, path, truePath);
-      return new Reference(fd, truePath, stat);
+      return new Reference(fd, this.#truePath(fd, path, stat), stat);
     } catch (error) {
       closeSync(fd);
       throw pathError(error, "open", path, access);
+    }
+  }
+
+  /**
+   * Whether something is there must not be told of what is beyond the manifest: the part of the
+   * path that exists decides.
+   *
+   * @throws {AgentError} permission_denied when links lead beyond the grant
+   */
+  #refuseHidden(path: string, access: Access): void {
+    let current = path;
+    let target = false;
+    for (let steps = 0; steps < MAX_STEPS && current !== "/"; steps++) {
+      let fd: number;
+      try {
+        fd = openSync(current, O_PATH | constants.O_NOFOLLOW);
+      } catch (error) {
+        // A link may not lead there; a folder may be beyond when a path in it is granted.
+        if (isDenied(error) && target) throw beyond(access, path);
+        if (isDenied(error)) return;
+        target = false;
+        current = dirname(current);
+        continue;
+      }
+      try {
+        const stat = fromStats(fstatSync(fd));
+        if (stat.kind !== "symlink") {
+          const place = this.#truePath(fd, current, stat);
+          if (!this.#guard.scope.allows(access, place)) throw beyond(access, path);
+          return;
+        }
+        const place = this.#linkPath(fd, current);
+        current = absolute(dirname(place), Deno.readLinkSync(place));
+        target = true;
+      } catch (error) {
+        throw pathError(error, "open", path, access);
+      } finally {
+        closeSync(fd);
+      }
     }
   }
 
@@ -120,6 +183,11 @@ export class GuestFiles implements Subsystem {
     const real = Deno.realPathSync(path);
     if (!sameInode(Deno.statSync(real), stat)) throw swapped(path);
     return real;
+  }
+
+  /** Where a link is that is held by a descriptor. */
+  #linkPath(fd: number, path: string): string {
+    return this.#guard.view.available ? Deno.readLinkSync(this.#guard.view.at(fd)) : path;
   }
 
   /**

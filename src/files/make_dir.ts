@@ -1,7 +1,8 @@
 /** Making a directory with its parents. */
 
 import { AgentError, Code } from "../errors.ts";
-import { type GuardedDir, type GuestFiles, isMissing, type Owner } from "./guarded.ts";
+import { type GuardedDir, type GuestFiles, isBeyond, isMissing, type Owner } from "./guarded.ts";
+import { beyond } from "./guarded_scope.ts";
 
 /**
  * Makes the directory and what is missing above it, all for `owner`, and opens it.
@@ -21,7 +22,7 @@ function refuseExisting(files: GuestFiles, path: string): void {
     kind = found.stat.kind;
   } catch (error) {
     if (isMissing(error)) return;
-    throw error;
+    throw isBeyond(error) ? beyond("write", path) : error;
   }
   if (kind === "directory") {
     throw new AgentError(Code.AlreadyExists, `directory '${path}' already exists`);
