@@ -39,7 +39,7 @@ export class LogExporter implements Subsystem {
   readonly #http = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
   readonly #queue = new LineQueue<ExportTarget>();
   #target: ExportTarget | null = null;
-  #removeSink: (() => void) | null = null;
+  #removeSink: (() => void) | null;
   #run: { abort: AbortController; ended: Promise<void> } | null = null;
   /** Aborted to end the pause before the next try. */
   #hurry = new AbortController();
@@ -49,14 +49,15 @@ export class LogExporter implements Subsystem {
 
   constructor(log: Logger) {
     this.#log = log;
-  }
-
-  start(): Promise<void> {
-    this.#removeSink ??= this.#log.addSink((line) => {
+    // From the first line on: what was logged before the start is sent too.
+    this.#removeSink = log.addSink((line) => {
       if (this.#isOff) return;
       this.#queue.push(line, this.#target);
       this.#send();
     });
+  }
+
+  start(): Promise<void> {
     return this.resume();
   }
 
@@ -76,7 +77,8 @@ export class LogExporter implements Subsystem {
 
   async stop(): Promise<void> {
     await this.quiesce();
-    this.#removeSink?.();
+    if (this.#removeSink === null) return;
+    this.#removeSink();
     this.#removeSink = null;
     this.#http.close();
   }

@@ -1,11 +1,13 @@
 /**
- * The agent as in the guest, under the set `guest` with MMDS and log export on. It has its own
+ * The agent as in the guest, under the set `guest`; MMDS and log export are on where the test
+ * has a network to itself, so that nobody's real metadata service is asked. It has its own
  * /etc, /run and certificates (scripts/private_folders.ts), which a test reads through the
  * agent's root.
  */
 
 import type { LocalAgentOptions } from "../../scripts/local_agent.ts";
 import { startAgent, type TestAgent } from "./agent.ts";
+import { hasOwnNetwork } from "./own_network.ts";
 
 export const isRoot: boolean = Deno.uid() === 0;
 
@@ -36,7 +38,7 @@ export function startGuest(options: GuestOptions = {}): Promise<TestAgent> {
   return startAgent({
     set: "guest",
     ...rest,
-    args: ["--isnotfc=false", "--verbose", ...args ?? []],
+    args: [`--isnotfc=${!hasOwnNetwork}`, "--verbose", ...args ?? []],
     prepare: [prepare ?? "", fakes ? fakePrograms(fakes) : ""].join("\n"),
   });
 }

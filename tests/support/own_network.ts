@@ -8,6 +8,9 @@ import { projectRoot } from "../../scripts/permissions.ts";
 
 const INSIDE = "DENVD_OWN_NETWORK";
 
+/** Whether this process has a network to itself, where 169.254.169.254 is nobody else's. */
+export const hasOwnNetwork: boolean = Deno.env.get(INSIDE) !== undefined;
+
 /** MMDS, the log collector's default, and the address that ports are forwarded to. */
 const ADDRESSES = ["169.254.169.254/32", "192.0.2.1/32", "169.254.0.21/32"];
 
@@ -15,7 +18,7 @@ const isRoot = Deno.uid() === 0;
 
 /** Registers `run` as a test that has the guest's addresses to itself. */
 export function ownNetworkTest(fileUrl: string, name: string, run: () => Promise<void>): void {
-  if (Deno.env.get(INSIDE) !== undefined) {
+  if (hasOwnNetwork) {
     Deno.test(name, run);
     return;
   }
