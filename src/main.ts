@@ -77,7 +77,13 @@ async function main(): Promise<void> {
   const connections = connectOrExit(config, log, handler.promise);
   const agent = createAgent({ config, log, connections });
   agent.freeze.thawFormer();
-  for (const subsystem of agent.subsystems) await subsystem.start();
+  for (const subsystem of agent.subsystems) {
+    const { name } = subsystem;
+    // Without one of them the agent serves the rest.
+    await subsystem.start().catch((error) =>
+      log.error("subsystem did not start", { name, reason: String(error) })
+    );
+  }
   handler.resolve(createHandler(agent));
   startBootCommand(agent);
 

@@ -54,16 +54,26 @@ class Table<T> {
 
   constructor(readonly path: string, readonly parse: (text: string) => T[]) {}
 
+  /** Why the file can't be read; it counts as empty then. Empty when it can. */
+  failure = "";
+
   /** The rows, and whether they were read anew. */
   rows(): { rows: readonly T[]; changed: boolean } {
-    const info = Deno.statSync(this.path);
-    const stamp = `${info.ino}:${info.size}:${info.mtime?.getTime()}:${info.ctime?.getTime()}`;
-    const changed = stamp !== this.#stamp;
-    if (changed) {
-      this.#rows = this.parse(Deno.readTextFileSync(this.path));
+    try {
+      const info = Deno.statSync(this.path);
+      const stamp = `${info.ino}:${info.size}:${info.mtime?.getTime()}:${info.ctime?.getTime()}`;
+      const changed = stamp !== this.#stamp;
+      if (changed) this.#rows = this.parse(Deno.readTextFileSync(this.path));
       this.#stamp = stamp;
+      this.failure = "";
+      return { rows: this.#rows, changed };
+    } catch (error) {
+      const changed = this.#rows.length > 0;
+      this.#rows = [];
+      this.#stamp = "";
+      this.failure = (error as Error).message;
+      return { rows: this.#rows, changed };
     }
-    return { rows: this.#rows, changed };
   }
 }
 
@@ -107,7 +117,9 @@ export class Users {
     this.#refresh();
     const user = this.#byName.get(name);
     if (user === undefined) {
-      throw new AgentError(Code.Unauthenticated, `user '${name}' does not exist`);
+      const { failure, path } = this.#passwd;
+      const note = failure === "" ? "" : `: cannot read ${path}: ${failure}`;
+      throw new AgentError(Code.Unauthenticated, `user '${name}' does not exist${note}`);
     }
     return user;
   }

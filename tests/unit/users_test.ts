@@ -35,6 +35,14 @@ Deno.test("users are known with all their groups, and anew when the files change
   }
 });
 
+Deno.test("tables that can't be read count as empty, and an error says so", () => {
+  const etc = Deno.makeTempDirSync();
+  Deno.removeSync(etc);
+  const users = new Users({ etc });
+  assertEquals([users.userName(0), users.groupName(0)], ["0", "0"]);
+  assertThrows(() => users.lookup("root"), AgentError, `cannot read ${etc}/passwd`);
+});
+
 Deno.test("the first line of a name or number counts", () => {
   const etc = Deno.makeTempDirSync();
   try {
