@@ -1,22 +1,19 @@
 /**
- * Reads a child's output. One buffer is used over and over while little comes; a full one is
- * handed on whole instead of being copied.
+ * Reads a child's output. The buffer grows while reads fill it, so that a process which says
+ * little costs little, and is used over and over until a read is worth handing on whole.
  */
 
-const READ_BYTES = 64 * 1024;
+const FIRST_BYTES = 4 * 1024;
+const MOST_BYTES = 64 * 1024; // what a pipe holds: more never comes at once
 /** Below this a copy is cheaper than a new buffer. */
 const COPY_BELOW_BYTES = 16 * 1024;
 
 export class ChunkReader {
   readonly #reader: ReadableStreamBYOBReader;
-  readonly #size: number;
-  #buffer: Uint8Array<ArrayBuffer>;
+  #buffer = new Uint8Array(FIRST_BYTES);
   #pushedBack: Uint8Array | undefined;
 
-  /** @param size bytes read at once */
-  constructor(stream: ReadableStream<Uint8Array>, size = READ_BYTES) {
-    this.#size = size;
-    this.#buffer = new Uint8Array(size);
+  constructor(stream: ReadableStream<Uint8Array>) {
     this.#reader = stream.getReader({ mode: "byob" });
   }
 
@@ -29,11 +26,16 @@ export class ChunkReader {
     }
     const { value, done } = await this.#reader.read(this.#buffer);
     if (done || value === undefined) return null;
+    const size = value.buffer.byteLength;
+    if (value.length === size && size < MOST_BYTES) {
+      this.#buffer = new Uint8Array(Math.min(size * 4, MOST_BYTES));
+      return value;
+    }
     if (value.length < COPY_BELOW_BYTES) {
       this.#buffer = new Uint8Array(value.buffer);
       return value.slice();
     }
-    this.#buffer = new Uint8Array(this.#size);
+    this.#buffer = new Uint8Array(size);
     return value;
   }
 

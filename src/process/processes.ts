@@ -64,9 +64,8 @@ export class Processes implements Subsystem {
       request: config.envs,
     });
     const cwd = resolveCwd(config.cwd, user, this.#agent.defaults.workdir);
-    const group = tag === SYSTEM_TAG
-      ? undefined
-      : this.#groups?.create(terminal === undefined ? "user" : "ptys");
+    const groups = tag === SYSTEM_TAG ? undefined : this.#groups;
+    const group = groups?.create(terminal === undefined ? "user" : "ptys");
     const request = {
       user,
       environment,
@@ -77,7 +76,7 @@ export class Processes implements Subsystem {
     };
     let spawned: Spawned;
     try {
-      spawned = await this.#spawn(request, options);
+      spawned = await this.#spawn(request, options, groups);
     } catch (error) {
       group?.kill();
       group?.release();
@@ -104,11 +103,15 @@ export class Processes implements Subsystem {
     return process;
   }
 
-  #spawn(request: LaunchRequest, options: StartOptions): Promise<Spawned> {
+  #spawn(
+    request: LaunchRequest,
+    options: StartOptions,
+    groups: ChildGroups | undefined,
+  ): Promise<Spawned> {
     const common = { launcher: this.#launcher, request, signal: options.life };
     if (options.terminal === undefined) return spawnPiped({ ...common, stdin: options.stdin });
     const { config } = this.#agent;
-    return spawnInTerminal({ ...common, config, groups: this.#groups, size: options.terminal });
+    return spawnInTerminal({ ...common, config, groups, size: options.terminal });
   }
 
   /** Every process that has not ended, oldest first. */

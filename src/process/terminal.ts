@@ -13,9 +13,6 @@ import { killLeader } from "./launcher.ts";
 /** Largest number of rows or columns (unsigned short in struct winsize, tty_ioctl(4)). */
 const MAX_SIZE = 65535;
 
-/** The carriers speak in short lines. */
-const LINE_BYTES = 1024;
-
 export interface TerminalSize {
   rows: number;
   cols: number;
@@ -67,7 +64,7 @@ export class Terminal {
     } catch (error) {
       throw fromOsError(error, `cannot run ${program}`);
     }
-    const messages = new ChunkReader(master.stderr, LINE_BYTES);
+    const messages = new ChunkReader(master.stderr);
     const said = await lineMatching(messages, / PTY is (\/\S+)$/);
     if (said.match === undefined) {
       killLeader(master);

@@ -156,6 +156,18 @@ Deno.test("a command runs with oom_score_adj 100 in a session of its own", async
   assertMatch(stdout, new RegExp(`^100\\n\\s*${pid}\\s+${pid}\\s+0\\n$`));
 });
 
+rootTest("a command has niceness 0 though the agent has another", async () => {
+  for (const niceness of ["5", "-5"]) {
+    await using agent = await startAgent({ under: ["nice", "-n", niceness] });
+    const own = await Deno.readTextFile(`/proc/${agent.pid}/stat`);
+    assertEquals(own.slice(own.lastIndexOf(")") + 2).split(" ")[16], niceness);
+    for (const options of [{}, { pty: { size: { rows: 24, cols: 80 } } }]) {
+      const ran = await sh(agent.process, "nice; ionice", options);
+      assertEquals((ran.stdout || ran.pty).replaceAll("\r", ""), "0\nbest-effort: prio 4\n");
+    }
+  }
+});
+
 rootTest("a command runs as its user: uid, gid, all groups, home", async () => {
   await using users = await scratchUsers();
   await using agent = await startAgent({ prepare: users.prepare });
