@@ -20,7 +20,6 @@ import { reportPage } from "./soak/report.ts";
 import { SABOTAGES } from "./soak/sabotage.ts";
 import { percentile } from "./soak/stats.ts";
 import { held, type Run, summarise, table, violationLine } from "./soak/summary.ts";
-import { LIMITS } from "./soak/verify.ts";
 import { accelHere } from "./vm/accel.ts";
 import { getImage } from "./vm/image.ts";
 import { CannotRun, vmLacks } from "./vm/needs.ts";
@@ -138,7 +137,7 @@ async function main(): Promise<boolean> {
     ramMb: args.ramMb,
     seed: args.seed,
     size: LOADS[args.load],
-    limits: LIMITS[accel],
+    accel,
     folder,
   };
   try {

@@ -7,6 +7,7 @@ import { join } from "@std/path";
 import { tokenHash } from "../../src/auth/token_hash.ts";
 import type { DialectName } from "../../src/dialect.ts";
 import type { FakeMmds } from "../mmds.ts";
+import type { Accel } from "../vm/accel.ts";
 import type { Driver, Machine, Snapshot } from "../vm/driver.ts";
 import { untilHealthy } from "../vm/health.ts";
 import { AGENT_PORT } from "../vm/driver.ts";
@@ -21,7 +22,7 @@ import { observe, readState } from "./observe.ts";
 import { type CyclePlan, planCycle } from "./plan.ts";
 import { ESTABLISHED } from "./probe.ts";
 import type { Sabotage } from "./sabotage.ts";
-import { type Limits, verify, type Violation } from "./verify.ts";
+import { LIMITS, verify, type Violation } from "./verify.ts";
 
 const BOOT_LIMIT_MS = 240_000;
 
@@ -33,7 +34,7 @@ export interface SoakOptions {
   ramMb: number;
   seed: number;
   size: LoadSize;
-  limits: Limits;
+  accel: Accel;
   /** Folder of the console log and of what is kept of a violation. */
   folder: string;
 }
@@ -82,7 +83,7 @@ export class Soak implements AsyncDisposable {
   }
 
   async #boot(): Promise<void> {
-    const { driver, ramMb, dialect } = this.#options;
+    const { driver, ramMb, dialect, accel } = this.#options;
     const body = await this.#identity("boot", true, {});
     this.#machine = await driver.boot({
       ...this.#machineOptions(),
@@ -91,7 +92,7 @@ export class Soak implements AsyncDisposable {
     });
     await untilHealthy(this.#machine, BOOT_LIMIT_MS);
     this.#guest = this.#newGuest(this.#machine);
-    const { status } = await resume(this.#guest, dialect, body);
+    const { status } = await resume(this.#guest, dialect, body, accel);
     if (status !== 204) throw new Error(`the first /init answered ${status || "nothing"}`);
     await this.#guest.files.makeDir({ path: GUEST_FOLDER });
     await this.#load.start(this.#guest);
@@ -157,9 +158,8 @@ export class Soak implements AsyncDisposable {
         const seen = await this.#restore(snapshot, plan, clone, isLast, before, sabotage);
         seen.failures.push(...failures);
         seen.times.pauseSideMs = pauseSideMs;
-        const { limits } = this.#options;
         result.violations.push(
-          ...verify(seen, limits).map(({ check, detail }) => ({
+          ...verify(seen, LIMITS[this.#options.accel]).map(({ check, detail }) => ({
             check,
             detail: plan.clones > 1 ? `clone ${clone}: ${detail}` : detail,
           })),
@@ -210,7 +210,7 @@ export class Soak implements AsyncDisposable {
     before: Before,
     sabotage?: Sabotage,
   ): Promise<Observation> {
-    const { driver, mmds, dialect } = this.#options;
+    const { driver, mmds, dialect, accel } = this.#options;
     const former = this.#token;
     const name = `${plan.cycle}-${clone}`;
     const body = await this.#identity(name, plan.rotateToken, { SOAK_CYCLE: String(plan.cycle) });
@@ -227,13 +227,13 @@ export class Soak implements AsyncDisposable {
       await machine.resume();
       const times: Times = { initTries: 0, initStatus: 0 };
       const failures: string[] = [];
-      const health = untilHealthy(machine, this.#options.limits.healthMs * 4)
+      const health = untilHealthy(machine, LIMITS[accel].healthMs * 4)
         .then(() => times.healthMs = performance.now() - start)
         .catch((error) => failures.push(String(error)));
       if (plan.healthFirst) await health;
       const wantsInit = await sabotage?.beforeInit?.(this.#context(guest)) ?? true;
       if (wantsInit) {
-        const { tries, status } = await resume(guest, dialect, body);
+        const { tries, status } = await resume(guest, dialect, body, accel);
         Object.assign(times, { initTries: tries, initStatus: status });
         times.readyMs = performance.now() - start;
       }

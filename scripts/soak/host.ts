@@ -5,11 +5,17 @@
 
 import type { DialectName } from "../../src/dialect.ts";
 import type { FakeMmds } from "../mmds.ts";
+import type { Accel } from "../vm/accel.ts";
 import type { Guest } from "./guest.ts";
 import type { PauseSide } from "./plan.ts";
 
-/** E2B gives each try of /init up after 50 ms, pauses 5 ms and has 10 s in all. */
+/**
+ * E2B gives each try of /init up after 50 ms, pauses 5 ms and has 10 s in all. An emulated guest
+ * takes longer for anything: there the host is as impatient at first, and then waits.
+ */
 const E2B_TRY_MS = 50;
+const EMULATED_IMPATIENT_MS = 1000;
+const EMULATED_TRY_MS = 3000;
 const E2B_PAUSE_MS = 5;
 const E2B_LIMIT_MS = 10_000;
 /** Wrenn asks for the health every 100 ms for 30 s, then calls /init. */
@@ -62,17 +68,19 @@ export async function pauseSide(guest: Guest, kind: PauseSide): Promise<void> {
   }
 }
 
-async function resumeE2b(guest: Guest, body: InitBody): Promise<InitOutcome> {
-  const limit = performance.now() + E2B_LIMIT_MS;
+async function resumeE2b(guest: Guest, body: InitBody, accel: Accel): Promise<InitOutcome> {
+  const start = performance.now();
+  const limit = start + E2B_LIMIT_MS;
   const outcome: InitOutcome = { tries: 0, status: 0 };
   while (performance.now() < limit) {
     outcome.tries++;
+    const waits = accel === "tcg" && performance.now() - start > EMULATED_IMPATIENT_MS;
     try {
       const response = await guest.http("/init", {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ ...body, timestamp: new Date().toISOString() }),
-        limitMs: E2B_TRY_MS,
+        limitMs: waits ? EMULATED_TRY_MS : E2B_TRY_MS,
       });
       await response.body?.cancel();
       outcome.status = response.status;
@@ -108,8 +116,13 @@ async function resumeWrenn(guest: Guest, body: InitBody): Promise<InitOutcome> {
 }
 
 /** Calls /init as the host does until it is done or the host gives up. */
-export function resume(guest: Guest, dialect: DialectName, body: InitBody): Promise<InitOutcome> {
-  return dialect === "e2b" ? resumeE2b(guest, body) : resumeWrenn(guest, body);
+export function resume(
+  guest: Guest,
+  dialect: DialectName,
+  body: InitBody,
+  accel: Accel,
+): Promise<InitOutcome> {
+  return dialect === "e2b" ? resumeE2b(guest, body, accel) : resumeWrenn(guest, body);
 }
 
 /** Watches what reaches the metadata service. */

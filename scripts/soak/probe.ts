@@ -5,6 +5,7 @@
 
 /** Prints lines of words that {@link parseProbe} reads. */
 export const PROBE = `
+  my %holders;
   sub slurp { open my $f, "<", $_[0] or return ""; local $/; my $t = <$f>; close $f; $t // "" }
   my $agent = slurp("/run/denvd.pid") + 0;
   my $status = slurp("/proc/$agent/status");
@@ -28,11 +29,14 @@ export const PROBE = `
     next if $command eq "" && $state ne "Z";
     $command =~ tr/\\0\\n/  /;
     print "process $pid $ppid $state ", substr($command, 0, 200), "\\n";
+    for my $link (map { readlink($_) // "" } glob "/proc/$pid/fd/*") {
+      push @{$holders{$1}}, $pid if $link =~ /^socket:.(\\d+)/;
+    }
   }
   for (split /\\n/, slurp("/proc/$agent/net/tcp")) {
     my @f = split; next unless @f > 9 && $f[0] =~ /:$/;
     my ($lport) = $f[1] =~ /:(....)/; my ($raddr, $rport) = $f[2] =~ /(.*):(....)/;
-    print "tcp ", hex $lport, " $raddr ", hex $rport, " $f[3] $f[9]\\n";
+    print "tcp ", hex $lport, " $raddr ", hex $rport, " $f[3] $f[9] @{$holders{$f[9]} // []}\\n";
   }
 `;
 
@@ -56,6 +60,8 @@ export interface Connection {
   remotePort: number;
   state: string;
   inode: string;
+  /** Processes that have it open. */
+  holders: string[];
 }
 
 export interface Probe {
@@ -98,13 +104,14 @@ export function parseProbe(text: string): Probe {
         command: command.join(" ").trim(),
       });
     } else if (kind === "tcp") {
-      const [, remote, , state, inode] = words;
+      const [, remote, , state, inode, ...holders] = words;
       probe.connections.push({
         localPort: number(0),
         remote: remote!,
         remotePort: number(2),
         state: state!,
         inode: inode!,
+        holders: holders.filter(Boolean),
       });
     }
   }

@@ -115,10 +115,12 @@ function forwards({ servers, forwardedPorts, probe, terminalCount }: Observation
       lines.push(`orphan socat ${socat.pid}: ${socat.command.slice(0, 80)}`);
     }
   }
-  const terminals = tops.filter(({ command }) => /PTY,/.test(command)).length;
-  if (terminals !== terminalCount) {
-    lines.push(`${terminals} terminals have a socat, ${terminalCount} should`);
-  }
+  // A terminal's socat becomes its relay once the terminal is open.
+  const relays =
+    probe.processes.filter(({ command, parent }) =>
+      parent === probe.agent.pid && /PTY,|ptyrelay/.test(command)
+    ).length;
+  if (relays !== terminalCount) lines.push(`${relays} terminals, ${terminalCount} should be`);
   return lines;
 }
 
@@ -153,8 +155,9 @@ function connections({ before, probe }: Observation): string[] {
     .filter(({ localPort, state, inode }) =>
       localPort === AGENT_PORT && state === ESTABLISHED && old.has(inode)
     )
-    .map(({ remotePort, inode }) =>
-      `a connection of before is still there (peer port ${remotePort}, socket ${inode})`
+    .map(({ remotePort, inode, holders }) =>
+      `a connection of before is still there: peer port ${remotePort}, socket ${inode}, ` +
+      (holders.length > 0 ? `held by ${holders.join(", ")}` : "held by nobody")
     );
 }
 

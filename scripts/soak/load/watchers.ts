@@ -51,11 +51,12 @@ export class Watchers implements LoadItem {
   }
 
   async observe(guest: Guest, plan: CyclePlan, clone: number, seen: LoadSeen): Promise<void> {
+    const name = `after-${plan.cycle}-${clone}`;
+    // By a command: what the agent itself makes is chowned, which tells a second event.
+    await guest.run("/bin/mkdir", ...this.#watchers.map(({ folder }) => `${folder}/${name}`));
     for (const { id, folder } of this.#watchers) {
-      const name = `after-${plan.cycle}-${clone}`;
       let got: string[];
       try {
-        await guest.files.makeDir({ path: `${folder}/${name}` });
         const { events } = await guest.files.getWatcherEvents({ watcherId: id });
         got = events.map((event) => `${EventType[event.type]} ${event.name}`);
       } catch (error) {
