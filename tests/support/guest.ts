@@ -12,24 +12,23 @@ import { hasOwnNetwork } from "./own_network.ts";
 export const isRoot: boolean = Deno.uid() === 0;
 
 export interface GuestOptions extends Partial<LocalAgentOptions> {
-  /** Program → shell script that stands in for it. */
+  /** Program → shell script that stands in for it; see `fakePrograms`. */
   fakes?: Readonly<Record<string, string>>;
 }
 
-/** Shell text that puts a script in the place of each program. */
+/** Shell text that puts a script in the place of each program; `$real` is the program itself. */
 function fakePrograms(fakes: Readonly<Record<string, string>>): string {
-  const lines = ["mount -t tmpfs tmpfs /media"];
-  Object.values(fakes).forEach((script, index) => {
-    lines.push(
-      `cat >/media/${index} <<'END'\n#!/bin/sh\n${script}\nEND`,
-      `chmod 755 /media/${index}`,
-    );
-  });
-  // At the end: /usr/bin/mount itself may be one of them.
+  const copies = Object.entries(fakes).map(([program, script], index) =>
+    `cp ${program} /media/${index}.real\n` +
+    `cat >/media/${index} <<'END'\n#!/bin/sh\nreal=/media/${index}.real\n${script}\nEND\n` +
+    `chmod 755 /media/${index}`
+  );
+  // Once all are there, with a copy: mount itself may be one of them.
   const mounts = Object.keys(fakes).map((program, index) =>
     `/media/mount --bind /media/${index} ${program}`
   );
-  return [...lines, "cp /usr/bin/mount /media/mount", ...mounts].join("\n");
+  const first = ["mount -t tmpfs tmpfs /media", "cp /usr/bin/mount /media/mount"];
+  return [...first, ...copies, ...mounts].join("\n");
 }
 
 /** Starts the agent; needs root. */
