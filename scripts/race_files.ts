@@ -7,6 +7,7 @@
  *   deno run -A scripts/race_files.ts [--attempts 10000] [--only read] [--tmpfs]
  *
  * --tmpfs: on a file system where the agent has no folder to stage new files in (needs root).
+ * --no-views: without the view of descriptors, to see that the race is one: there are hits then.
  *
  * Host-side, run with -A: it starts the agent and the racer, and looks at what is outside.
  */
@@ -171,12 +172,19 @@ interface Result {
   hits: number;
 }
 
-async function hold(race: Race, attempts: number, tmpfs: boolean): Promise<Result> {
+interface Options {
+  attempts: number;
+  tmpfs: boolean;
+  views: boolean;
+}
+
+async function hold(race: Race, { attempts, tmpfs, views }: Options): Promise<Result> {
   await using scene = await Scene.set(tmpfs);
   const system = ["/etc/passwd", "/etc/group", "/dev/urandom", "/run/denvd"];
   const agent = await startLocalAgent({
     port: freePort(),
     args: ["--isnotfc"],
+    views,
     replace: {
       read: [scene.path("in"), ...system],
       write: [scene.path("in"), "/run/denvd"],
@@ -236,17 +244,17 @@ function option(name: string): string | undefined {
 }
 
 if (import.meta.main) {
-  const attempts = Number(option("attempts") ?? 10_000);
+  const options = {
+    attempts: Number(option("attempts") ?? 10_000),
+    tmpfs: Deno.args.includes("--tmpfs"),
+    views: !Deno.args.includes("--no-views"),
+  };
   const only = option("only");
   let bad = false;
   console.log("operation    swapped  attempts  successes  outside");
   for (const race of RACES) {
     if (only !== undefined && race.name !== only) continue;
-    const { attempts: made, successes, hits } = await hold(
-      race,
-      attempts,
-      Deno.args.includes("--tmpfs"),
-    );
+    const { attempts: made, successes, hits } = await hold(race, options);
     const cells = [race.name.padEnd(12), race.swaps.padEnd(7), made, successes, hits];
     const [name, swaps, ...numbers] = cells;
     console.log(`${name} ${swaps} ${numbers.map((n) => String(n).padStart(9)).join(" ")}`);
