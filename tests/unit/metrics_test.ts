@@ -1,5 +1,7 @@
-import { assertEquals } from "@std/assert";
-import { parseMeminfo, parseStat, usedPercent } from "../../src/host/metrics.ts";
+import { assertEquals, assertRejects } from "@std/assert";
+import { AgentError, Code } from "../../src/errors.ts";
+import { Metrics, parseMeminfo, parseStat, usedPercent } from "../../src/host/metrics.ts";
+import { HostView } from "../../src/host/view.ts";
 
 Deno.test("the first lines of /proc/stat give ticks and processors", () => {
   const text = "cpu  100 5 50 800 20 1 2 3 40 6\ncpu0 50 5 25 400 10 1 1 1 0 0\n" +
@@ -24,4 +26,10 @@ Deno.test("memory is told in bytes, caches apart", () => {
     "SReclaimable:     30 kB\n";
   assertEquals(parseMeminfo(text), { total: 1_024_000, used: 430_080, cache: 235_520 });
   assertEquals(parseMeminfo(""), { total: 0, used: 0, cache: 0 });
+});
+
+Deno.test("without the host view, what is missing is named", async () => {
+  const metrics = new Metrics(new HostView("/nowhere/host"));
+  const error = await assertRejects(() => metrics.read(), AgentError, "/nowhere/host/stat");
+  assertEquals(error.code, Code.Unimplemented);
 });
