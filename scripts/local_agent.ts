@@ -73,19 +73,20 @@ async function succeeds(command: string, ...args: string[]): Promise<boolean> {
   return output?.success ?? false;
 }
 
-/** A new run folder outside of every writable grant. */
+/**
+ * A new run folder, outside of what a file call may change where there is such a place. Not in
+ * the checkout: what is denied for writing there would be so through the descriptor view too.
+ */
 function makeRunDir(): string {
   const parent = isRoot ? "/run" : Deno.env.get("XDG_RUNTIME_DIR");
   if (parent !== undefined) {
     try {
       return Deno.makeTempDirSync({ dir: parent, prefix: "denvd-" });
     } catch {
-      // Not every session has a runtime folder that it may write to; the checkout serves.
+      // Not every session has a runtime folder that it may write to.
     }
   }
-  const own = join(projectRoot, ".run");
-  Deno.mkdirSync(own, { recursive: true });
-  return Deno.makeTempDirSync({ dir: own, prefix: "denvd-" });
+  return Deno.makeTempDirSync({ prefix: "denvd-" });
 }
 
 /** Folders with the program in them, which no file call may change. */
