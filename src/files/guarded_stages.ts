@@ -63,7 +63,11 @@ export class Stages {
   close(): void {
     for (const stage of this.#stages.splice(0)) {
       closeSync(stage.fd);
-      Deno.removeSync(stage.path, { recursive: true });
+      try {
+        Deno.removeSync(stage.path, { recursive: true });
+      } catch (error) {
+        if (errnoOf(error) !== "ENOENT") throw error;
+      }
     }
   }
 

@@ -108,7 +108,6 @@ Deno.test("Remove takes files, trees and links, and is content with what is not 
     (await refusal(agent.filesystem.remove({ path: `${path}/kept/f/x` })))[0],
     "Internal",
   );
-  await agent.filesystem.remove({ path: "kept-nowhere" });
 });
 
 Deno.test("calls that fail give their descriptors back", async () => {

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { FileType } from "../../src/gen/filesystem_pb.ts";
 import { basicAuth, startAgent, type TestAgent } from "../support/agent.ts";
-import { scratchFolder } from "../support/files.ts";
+import { outcome, putFile, scratchFolder } from "../support/files.ts";
 import { refusal } from "../support/rpc_error.ts";
 import { rootTest, scratchUsers } from "../support/users.ts";
 import { createClient } from "@connectrpc/connect";
@@ -150,6 +150,23 @@ Deno.test("metadata is read from files and folders, and through links", async ()
   await run("setfattr", "-x", "user.e2b.empty", `${path}/f`);
   assertEquals(await metadata("f"), { author: "bob" });
 });
+
+rootTest(
+  "a file system without extended attributes has no metadata, and nothing fails",
+  async () => {
+    await using folder = await scratchFolder();
+    const { path } = folder;
+    await using agent = await startAgent({ prepare: `mount -t ramfs denvd-test ${path}` });
+    await agent.filesystem.makeDir({ path: `${path}/d` });
+    for (let i = 0; i < 2; i++) {
+      const response = await putFile(agent, `${path}/d/f`, "x", { "x-metadata-author": "ada" });
+      assertEquals(await outcome(response), [200, ""]);
+      assertEquals((await entryOf(agent, `${path}/d/f`)).metadata, {});
+    }
+    const { entries } = await agent.filesystem.listDir({ path, depth: 2 });
+    assertEquals(entries.map((entry) => [entry.name, entry.metadata]), [["d", {}], ["f", {}]]);
+  },
+);
 
 Deno.test("an old client gets the fields that it knows, and a header", async () => {
   await using agent = await startAgent();
