@@ -98,6 +98,12 @@ export class Soak implements AsyncDisposable {
     await this.#load.start(this.#guest);
   }
 
+  /** Where the guest's agent answers now, and with which token. */
+  get access(): { url: string; accessToken: string; guest: Guest } {
+    if (this.#guest === undefined) throw new Error("there is no guest");
+    return { url: this.#guest.machine.url, accessToken: this.#token, guest: this.#guest };
+  }
+
   #machineOptions() {
     return {
       consoleLog: this.consoleLog,
