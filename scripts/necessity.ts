@@ -27,6 +27,9 @@ import { TRIAL } from "./trial.ts";
 /** Addresses of a guest, on the loopback device of the namespace: MMDS, gateway, collector. */
 const ADDRESSES = ["169.254.169.254/32", "169.254.0.21/32", "192.0.2.1/32"];
 
+/** A test of many thousand files may take for ever when each use of a permission is traced. */
+const RUN_LIMIT_MS = 300_000;
+
 /** Where the denials are tested; taking one away is no use of anything that a trace shows. */
 const DENIAL_TESTS = /denial|self_check/;
 
@@ -65,6 +68,8 @@ async function runTests(
   try {
     await new Deno.Command("unshare", {
       args: [
+        // Whatever is left of the run ends with its first process.
+        ...["--pid", "--fork", "--kill-child", "--mount-proc"],
         ...["--net", "--mount", "--propagation", "private"],
         join(projectRoot, "tests/support/guest_root.sh"),
         ...["sh", "-euc", setUp.join("\n"), "set up"],
@@ -76,6 +81,7 @@ async function runTests(
       stdin: "null",
       stdout: "null",
       stderr: "null",
+      signal: AbortSignal.timeout(RUN_LIMIT_MS),
     }).output();
     const report = await Deno.readTextFile(junit).catch(() => "");
     const failed = failuresIn(report);
