@@ -24,7 +24,7 @@ const CONCURRENCY = 4;
 /** Attempts between two looks at what is outside. */
 const LOOK_EVERY = 1000;
 
-interface Race {
+export interface Race {
   readonly name: string;
   /** What the racer swaps. */
   readonly swaps: Swapped;
@@ -76,7 +76,7 @@ class Stage {
 
 const isRoot = Deno.uid() === 0;
 
-const RACES: readonly Race[] = [
+export const RACES: readonly Race[] = [
   { name: "read", swaps: "slot", attempt: (stage) => stage.get("in/slot/f") },
   { name: "read", swaps: "file", attempt: (stage) => stage.get("in/file") },
   {
@@ -166,19 +166,22 @@ const RACES: readonly Race[] = [
   },
 ];
 
-interface Result {
+export interface RaceResult {
   attempts: number;
   successes: number;
   hits: number;
 }
 
-interface Options {
+export interface RaceOptions {
   attempts: number;
   tmpfs: boolean;
   views: boolean;
 }
 
-async function hold(race: Race, { attempts, tmpfs, views }: Options): Promise<Result> {
+export async function holdRace(
+  race: Race,
+  { attempts, tmpfs, views }: RaceOptions,
+): Promise<RaceResult> {
   await using scene = await Scene.set(tmpfs);
   const system = ["/etc/passwd", "/etc/group", "/dev/urandom", "/run/denvd"];
   const agent = await startLocalAgent({
@@ -192,7 +195,7 @@ async function hold(race: Race, { attempts, tmpfs, views }: Options): Promise<Re
     },
     stderr: "null",
   });
-  const result: Result = { attempts: 0, successes: 0, hits: 0 };
+  const result: RaceResult = { attempts: 0, successes: 0, hits: 0 };
   try {
     await answers(agent);
     const stage = new Stage(scene, agent);
@@ -254,7 +257,7 @@ if (import.meta.main) {
   console.log("operation    swapped  attempts  successes  outside");
   for (const race of RACES) {
     if (only !== undefined && race.name !== only) continue;
-    const { attempts: made, successes, hits } = await hold(race, options);
+    const { attempts: made, successes, hits } = await holdRace(race, options);
     const cells = [race.name.padEnd(12), race.swaps.padEnd(7), made, successes, hits];
     const [name, swaps, ...numbers] = cells;
     console.log(`${name} ${swaps} ${numbers.map((n) => String(n).padStart(9)).join(" ")}`);
