@@ -13,6 +13,7 @@
 import { parseArgs } from "node:util";
 import { join } from "@std/path";
 import { GUEST } from "../src/manifest.ts";
+import { unfit } from "./manifest.ts";
 import { permissionFlags, projectRoot, readSets, type SetName } from "./permissions.ts";
 import { V8_FLAGS } from "./runtime_flags.ts";
 
@@ -30,7 +31,11 @@ export interface BuildOptions {
   out: string;
 }
 
-/** Options of the command lines of bundle and compile. */
+/**
+ * Options of the command lines of bundle and compile.
+ *
+ * @throws {TypeError} what can't be understood, with a sentence
+ */
 export function buildOptions(args: readonly string[]): BuildOptions {
   const { values } = parseArgs({
     args: [...args],
@@ -40,8 +45,25 @@ export function buildOptions(args: readonly string[]): BuildOptions {
       out: { type: "string", default: join(projectRoot, "dist") },
     },
   });
-  if (!(values.set in readSets())) throw new Error(`there is no permission set '${values.set}'`);
+  if (!(values.set in readSets())) {
+    throw new TypeError(`there is no permission set '${values.set}'`);
+  }
+  for (const address of values.net) {
+    const reason = unfit("net", address);
+    if (reason !== undefined) throw new TypeError(`--net ${address} ${reason}`);
+  }
   return { set: values.set as SetName, net: values.net, out: values.out };
+}
+
+/** The same, or the end of the process. */
+export function buildOptionsOrExit(args: readonly string[]): BuildOptions {
+  try {
+    return buildOptions(args);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    console.error(error.message);
+    Deno.exit(2);
+  }
 }
 
 /** The permission flags of a build: those of the set, as in the guest. */
@@ -121,7 +143,7 @@ export async function makeBundle(options: BuildOptions): Promise<string> {
 }
 
 if (import.meta.main) {
-  const options = buildOptions(Deno.args);
+  const options = buildOptionsOrExit(Deno.args);
   const bundle = await makeBundle(options);
   const launcher = join(options.out, "denvd");
   await Deno.writeTextFile(launcher, launcherText(options.set, buildFlags(options)));

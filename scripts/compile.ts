@@ -8,10 +8,10 @@
  */
 
 import { join } from "@std/path";
-import { buildFlags, buildOptions, makeBundle } from "./bundle.ts";
+import { buildFlags, buildOptionsOrExit, makeBundle } from "./bundle.ts";
 import { V8_FLAGS } from "./runtime_flags.ts";
 
-const options = buildOptions(Deno.args);
+const options = buildOptionsOrExit(Deno.args);
 const bundle = await makeBundle(options);
 const binary = join(options.out, "denvd-bin");
 const { success, stderr } = await new Deno.Command(Deno.execPath(), {

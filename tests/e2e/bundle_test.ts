@@ -74,3 +74,10 @@ Deno.test("a compiled agent carries the flags of its set", () =>
     assert(text.includes('"prompt":false'), "never a question");
     assert(text.includes("--optimize-for-size"), "the V8 flags");
   }));
+
+Deno.test("an unknown set or an address that is none is refused with one sentence", async () => {
+  for (const args of [["--set", "all"], ["--net", "example.com:80"], ["--net", ""]]) {
+    const { code, stderr } = await run([Deno.execPath(), "task", "--quiet", "bundle", ...args]);
+    assertEquals([code, stderr.trim().split("\n").length], [2, 1], stderr);
+  }
+});
