@@ -111,7 +111,7 @@ export class GuestFiles implements Subsystem {
     try {
       // The runtime resolved every link but one that leads nowhere.
       if (found.stat.kind === "symlink") throw missing(path);
-      if (!this.#guard.scope.allows(access, found.path)) throw beyond(access, path, found.path);
+      if (!this.#guard.scope.allows(access, found.path)) throw beyond(access, path);
       return found;
     } catch (error) {
       found[Symbol.dispose]();

@@ -13,10 +13,12 @@ export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder + "/");
 }
 
-/** The answer to what is beyond a grant; `truePath` where links led elsewhere. */
-export function beyond(access: Access, path: string, truePath = path): AgentError {
-  const place = truePath === path ? `'${path}'` : `'${path}', which is '${truePath}',`;
-  return new AgentError(Code.PermissionDenied, `${place} is beyond --allow-${access}`);
+/**
+ * The answer to what is beyond a grant. It names the path as it was given: where links led
+ * would tell something about what is out there.
+ */
+export function beyond(access: Access, path: string): AgentError {
+  return new AgentError(Code.PermissionDenied, `'${path}' is beyond --allow-${access}`);
 }
 
 /** Whether the error is such an answer; the operating system's own refusals have a cause. */

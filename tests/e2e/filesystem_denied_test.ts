@@ -5,7 +5,7 @@
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { startAgent, type TestAgent } from "../support/agent.ts";
-import { scratchFolder } from "../support/files.ts";
+import { getFile, outcome, scratchFolder } from "../support/files.ts";
 import { refusal } from "../support/rpc_error.ts";
 
 /** Every file rpc on a path, and the grant that its refusal names. */
@@ -43,6 +43,30 @@ Deno.test("every rpc is refused beyond the manifest, by any way there", async ()
     }
   }
   assertEquals(await Deno.readTextFile(`${inside}/f`), "kept");
+});
+
+Deno.test("what is beyond reads the same whether it is there or not", async () => {
+  await using agent = await startAgent();
+  await using folder = await scratchFolder();
+  const { path } = folder;
+  await Deno.symlink("/etc", `${path}/folder`);
+  await Deno.symlink("/etc/shadow", `${path}/there`);
+  await Deno.symlink("/etc/denvd-none", `${path}/gone`);
+  const answers = async (name: string) => {
+    const stat = await refusal(agent.filesystem.stat({ path: `${path}/folder/${name}` }));
+    const list = await refusal(agent.filesystem.listDir({ path: `${path}/folder/${name}` }));
+    const read = await outcome(await getFile(agent, `${path}/folder/${name}`));
+    return JSON.stringify([stat, list, read]).replaceAll(name, "NAME");
+  };
+  assertEquals(await answers("shadow"), await answers("denvd-none"));
+  const followed = async (name: string) => {
+    const read = await outcome(await getFile(agent, `${path}/${name}`));
+    const list = await refusal(agent.filesystem.listDir({ path: `${path}/${name}` }));
+    const { entry } = await agent.filesystem.stat({ path: `${path}/${name}` });
+    return [read[0], list[0], entry?.type, entry?.mode];
+  };
+  assertEquals(await followed("there"), await followed("gone"));
+  assertEquals((await followed("gone"))[0], 403);
 });
 
 Deno.test("kernel interfaces, the program and other folders are out of reach", async () => {
