@@ -4,6 +4,8 @@
  */
 
 import { assert, assertEquals, assertLess } from "@std/assert";
+import { dirname } from "@std/path";
+import { programFolders } from "../../scripts/local_agent.ts";
 import { projectRoot } from "../../scripts/permissions.ts";
 import { Signal } from "../../src/gen/process_pb.ts";
 import { startAgent, type TestAgent } from "../support/agent.ts";
@@ -95,20 +97,24 @@ rootTest("what the full set denies can't be moved or removed with a folder above
   }, "guest-full");
 });
 
-rootTest(
-  "a local agent's own program is not changed by way of the home that it is in",
-  async () => {
-    await using agent = await startAgent({ under: GUEST_ROOT });
-    for (
-      const path of [`${projectRoot}/src/main.ts`, `${projectRoot}/deno.json`, Deno.execPath()]
-    ) {
-      const real = await Deno.realPath(path);
-      assertEquals((await outcome(await putFile(agent, real, "x")))[0], 403, real);
-      const moved = agent.filesystem.move({ source: real, destination: "/tmp/denvd-moved" });
-      assertEquals((await refusal(moved))[0], "PermissionDenied", real);
-    }
-  },
-);
+rootTest("a local agent's own program is out of reach by way of the home it is in", async () => {
+  await using agent = await startAgent({ under: GUEST_ROOT });
+  const refuses = async (path: string) => {
+    const moved = agent.filesystem.move({ source: path, destination: "/tmp/denvd-moved" });
+    assertEquals((await refusal(moved))[0], "PermissionDenied", path);
+    const [code] = await refusal(agent.filesystem.remove({ path }));
+    assertEquals(code, "PermissionDenied", path);
+  };
+  for (const path of [`${projectRoot}/src/main.ts`, `${projectRoot}/deno.json`, Deno.execPath()]) {
+    const real = await Deno.realPath(path);
+    assertEquals((await outcome(await putFile(agent, real, "x")))[0], 403, real);
+    await refuses(real);
+  }
+  // The runtime would let a parent of a denied folder be renamed, and another one take its place.
+  for (const folder of programFolders()) {
+    for (let path = folder; path !== "/"; path = dirname(path)) await refuses(path);
+  }
+});
 
 /** Swaps a folder with a link, and a file with a link, for as long as it runs. */
 const SWAPS = `cd ${BOX}
