@@ -33,6 +33,9 @@ const RUN_LIMIT_MS = 300_000;
 /** Where the denials are tested; taking one away is no use of anything that a trace shows. */
 const DENIAL_TESTS = /denial|self_check/;
 
+/** Tests that start no agent, or one whose set they choose by other means. */
+const OTHER_TESTS = /\/(audit|bare|bundle|bundle_guest|start|version)_test\.ts$/;
+
 /** Tests of the folders that a set names; they need no other feature, so they come first. */
 const GRANT_TESTS = /\/grants_test\.ts$/;
 
@@ -226,7 +229,7 @@ async function main(): Promise<number> {
   const manifest = readManifest();
   const sets = SET_NAMES.filter((name) => values.set?.includes(name) ?? true);
   const files = sourcesIn("tests/e2e").filter((file) =>
-    file.endsWith("_test.ts") && new RegExp(values.files).test(file)
+    file.endsWith("_test.ts") && !OTHER_TESTS.test(file) && new RegExp(values.files).test(file)
   ).toSorted();
   await fetchModules(sourcesIn("src", "scripts", "tests"));
   await fetchBundler();
