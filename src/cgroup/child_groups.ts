@@ -3,6 +3,7 @@
  * removed with its process, or once the last background descendant has gone.
  */
 
+import { fromOsError } from "../errors.ts";
 import type { Cgroups } from "./cgroup2.ts";
 
 /** How often groups are tried again in which something lives on. */
@@ -28,10 +29,18 @@ export class ChildGroups {
     this.#cgroups = cgroups;
   }
 
-  /** Makes a group below `user` or `ptys`. */
+  /**
+   * Makes a group below `user` or `ptys`.
+   *
+   * @throws {AgentError} when the kernel makes no more
+   */
   create(parent: "user" | "ptys"): ChildGroup {
     let name: string;
-    do name = `${parent}/${++this.#last}`; while (!this.#cgroups.createNew(name));
+    try {
+      do name = `${parent}/${++this.#last}`; while (!this.#cgroups.createNew(name));
+    } catch (error) {
+      throw fromOsError(error, `cannot make a cgroup in ${parent}`);
+    }
     return {
       procsFile: this.#cgroups.procsFile(name),
       kill: () => this.#cgroups.kill(name),

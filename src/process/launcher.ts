@@ -93,16 +93,18 @@ export class Launcher {
     const packed = launchArguments(request, await this.machine());
     options.signal?.throwIfAborted();
     const child = this.#spawn(packed, options.stdin);
+    // From here on: a status that rejects while nobody waits would end the agent.
+    const ended = waitForEnd(child);
     const stdout = new ChunkReader(child.stdout);
     const stderr = new ChunkReader(child.stderr);
     const abort = () => killLeader(child);
     options.signal?.addEventListener("abort", abort);
     try {
-      if (options.go !== undefined) await passGate(child, options.go);
+      if (options.go !== undefined) await passGate(child, Promise.race([options.go, ended]));
       const line = await stdout.readLine();
-      if (line === READY) return { child, stdout, stderr, dropped: packed.dropped };
-      await waitForEnd(child);
       options.signal?.throwIfAborted();
+      if (line === READY) return { child, stdout, stderr, dropped: packed.dropped };
+      await ended;
       throw await launchError(line, request, stderr);
     } catch (error) {
       killLeader(child);
@@ -156,8 +158,8 @@ export function killLeader(child: Deno.ChildProcess, signal: Deno.Signal = "SIGK
 }
 
 /** Lets the launcher go on once what it waits for is there; it may end before of an error. */
-async function passGate(child: Deno.ChildProcess, go: Promise<void>): Promise<void> {
-  await Promise.race([go, waitForEnd(child)]);
+async function passGate(child: Deno.ChildProcess, go: Promise<unknown>): Promise<void> {
+  await go;
   const gate = child.stdin.getWriter();
   try {
     await gate.write(new Uint8Array([0x0a]));

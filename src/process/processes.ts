@@ -144,12 +144,14 @@ export class Processes implements Subsystem {
 
   async start(): Promise<void> {
     const { cgroups, config, log, view } = this.#agent;
-    if (cgroups !== undefined) await prepareCgroups(cgroups, view, log);
-    else if (!config.noCgroups) log.info("no cgroup2: a kill reaches the one process only");
+    if (cgroups === undefined && !config.noCgroups) {
+      log.info("no cgroup2: a kill reaches the one process only");
+    }
     try {
+      if (cgroups !== undefined) await prepareCgroups(cgroups, view, log);
       await this.#launcher.machine();
     } catch (error) {
-      log.error("no process can be started", { reason: (error as Error).message });
+      log.error("processes are not ready", { reason: (error as Error).message });
     }
     if (Deno.pid === 1) {
       log.warn("the agent is pid 1 and can't reap orphans: start it from an init such as tini");

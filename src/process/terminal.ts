@@ -7,6 +7,7 @@
 import type { Config } from "../config.ts";
 import { AgentError, Code, fromOsError } from "../errors.ts";
 import { ChunkReader } from "./chunk_reader.ts";
+import { waitForEnd } from "./exit_status.ts";
 import { Input } from "./input.ts";
 import { killLeader } from "./launcher.ts";
 
@@ -42,7 +43,8 @@ export class Terminal {
     readonly input: Input,
     /** Resolves once something has opened the terminal and its bytes are carried. */
     readonly ready: Promise<void>,
-    readonly master: Deno.ChildProcess,
+    private readonly master: Deno.ChildProcess,
+    private readonly ended: Promise<unknown>,
   ) {}
 
   /** @throws {AgentError} when no terminal can be made; the message says what is missing */
@@ -64,6 +66,8 @@ export class Terminal {
     } catch (error) {
       throw fromOsError(error, `cannot run ${program}`);
     }
+    // From here on: a status that rejects while nobody waits would end the agent.
+    const ended = waitForEnd(master);
     const messages = new ChunkReader(master.stderr);
     const said = await lineMatching(messages, / PTY is (\/\S+)$/);
     if (said.match === undefined) {
@@ -80,14 +84,15 @@ export class Terminal {
     });
     ready.catch(() => {}); // whoever waits is told; nobody has to wait
     const output = new ChunkReader(master.stdout);
-    return new Terminal(said.match, output, new Input("pty", master.stdin), ready, master);
+    const input = new Input("pty", master.stdin);
+    return new Terminal(said.match, output, input, ready, master, ended);
   }
 
   /** Ends the terminal and what carries its bytes; resolves once that is gone. */
   async close(): Promise<void> {
     this.input.abort();
     killLeader(this.master);
-    await this.master.status.catch(() => {}); // how it ended does not matter
+    await this.ended;
   }
 }
 

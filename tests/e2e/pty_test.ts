@@ -5,7 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { Signal } from "../../src/gen/process_pb.ts";
 import { startAgent, type TestAgent } from "../support/agent.ts";
 import { byPid, command, gather, type Gathered, run, sh } from "../support/process.ts";
-import { isAlive } from "../support/proc.ts";
+import { children, isAlive } from "../support/proc.ts";
 import { until } from "../support/until.ts";
 
 const pty = { size: { rows: 24, cols: 80 } };
@@ -208,6 +208,23 @@ Deno.test("a terminal's processes get SIGHUP when the shell is killed", async ()
   await agent.process.sendSignal({ process: byPid(program.pid), signal: Signal.SIGKILL });
   assertEquals((await program.ended).end?.status, "signal: killed");
   await until("the child is hung up on", () => !isAlive(child));
+});
+
+Deno.test("a carrier killed by any signal, a real-time one too, harms no one else", async () => {
+  await using agent = await startAgent();
+  for (const signal of ["KILL", "40"]) {
+    const program = new Typist(agent, "sh", ["-c", "read -r line; echo got $line"]);
+    await until("it has started", () => program.pid > 0);
+    const master = children(agent.pid).find(({ pid }) => pid !== program.pid)?.pid;
+    const { success } = await new Deno.Command("kill", { args: [`-${signal}`, String(master)] })
+      .output();
+    assert(success);
+    await program.type("it\n");
+    const { pty: screen, end } = await program.ended;
+    assertEquals(screen, "it\r\ngot it\r\n");
+    assertEquals(end?.exitCode, 0);
+  }
+  await until("nothing is left", () => children(agent.pid).length === 0);
 });
 
 Deno.test("a terminal hangs up when the agent is killed", async () => {

@@ -16,9 +16,10 @@ export function start(agent: Agent): ServiceImpl<typeof Process>["start"] {
     if (config === undefined) {
       throw new AgentError(Code.InvalidArgument, "process: say which command to start");
     }
+    const user = callerOf(context.requestHeader, agent);
     const life = lifeOf(context);
     const process = await agent.processes.launch({
-      user: callerOf(context.requestHeader, agent),
+      user,
       config,
       tag,
       stdin: stdin ?? true,
