@@ -1,7 +1,6 @@
 /**
  * From names in folders to what the wire tells about them. Descriptors that the metadata helper
- * needs (folders, targets of links) stay open until it has run; an Entries is filled, finished
- * once, and gives them all back.
+ * needs (folders, targets of links) stay open until it has run, and are all given back.
  */
 
 import type { EntryInfo } from "../gen/filesystem_pb.ts";
@@ -10,8 +9,8 @@ import type { GuardedDir, GuestFiles, Reference } from "./guarded.ts";
 import type { FileStat } from "./guarded_stat.ts";
 import type { Subject } from "./xattr.ts";
 
-/** Descriptors held before the helper runs for what there is so far. */
-const MAX_HELD = 256;
+/** Descriptors held before the helper runs for what there is so far: most limits are 4096. */
+const MAX_HELD = 1024;
 
 export class Entries implements Disposable {
   readonly infos: EntryInfo[] = [];

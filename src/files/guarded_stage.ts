@@ -115,7 +115,7 @@ export class StagedFile implements Disposable {
   unlink(): void {
     if (!this.#named) return;
     this.#named = false;
-    Deno.removeSync(this.path);
+    removeName(this.path);
   }
 
   [Symbol.dispose](): void {
@@ -123,5 +123,14 @@ export class StagedFile implements Disposable {
     this.#closed = true;
     closeSync(this.fd);
     this.unlink();
+  }
+}
+
+/** Removes a name of the agent's; that somebody was faster is no error. */
+export function removeName(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
   }
 }

@@ -9,7 +9,7 @@ import { errnoOf } from "../errors.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Guard, GuardedDir } from "./guarded_dir.ts";
 import { pathError, swapped } from "./guarded_errors.ts";
-import { FILE_MODE, StagedFile } from "./guarded_stage.ts";
+import { FILE_MODE, removeName, StagedFile } from "./guarded_stage.ts";
 import { sameInode } from "./guarded_stat.ts";
 import { O_PATH } from "./guarded_view.ts";
 
@@ -34,7 +34,6 @@ const SCRATCH = ["/var/tmp", "/tmp"];
 export class Stages {
   readonly #stages: Stage[] = [];
 
-  /** @param name of the folders in shared scratch space; unique to the agent's run folder */
   constructor(
     private readonly guard: Guard,
     private readonly runDir: string,
@@ -157,7 +156,7 @@ export class Stages {
       return new StagedFile(this.guard, path, fd);
     } catch (error) {
       if (fd !== undefined) closeSync(fd);
-      Deno.removeSync(path);
+      removeName(path);
       throw error;
     }
   }

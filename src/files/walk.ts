@@ -62,13 +62,13 @@ class Walk {
       const kinds = dir.isRoot ? await this.#rootNames() : await readNames(dir);
       for (const name of await sortNames([...kinds.keys()], this.#slice)) {
         if (this.#slice.over) await this.#pause();
+        if (this.entries.full) await this.entries.finish();
         const below = this.#add(dir, prefix, name, kinds.get(name)!);
         if (below && depth > 1) await this.#descend(dir, prefix, name, depth - 1);
       }
     } finally {
       this.entries.hold(dir);
     }
-    if (this.entries.full) await this.entries.finish();
   }
 
   async #pause(): Promise<void> {
