@@ -11,6 +11,7 @@ const DRAIN_MS = 10_000;
 
 export class RequestBody {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #isBrokenOff = false;
 
   constructor(body: ReadableStream<Uint8Array> | null) {
     this.#reader = body?.getReader();
@@ -30,14 +31,23 @@ export class RequestBody {
   async *#read(signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const reader = this.#reader;
     if (reader === undefined) return;
-    // Cancelling ends a read that waits for the client.
-    const abort = () => reader.cancel(signal.reason).catch(() => {});
+    let giveUp: (reason: unknown) => void = () => {};
+    const abort = () => {
+      this.#isBrokenOff = true;
+      giveUp(signal.reason);
+    };
     signal.addEventListener("abort", abort);
     try {
       while (true) {
         signal.throwIfAborted();
-        const { done, value } = await reader.read();
-        signal.throwIfAborted();
+        // A read that waits for the client is left behind, never cancelled: after that the
+        // runtime would keep the connection for ever, even when the listener is shut down.
+        const { done, value } = await new Promise<ReadableStreamReadResult<Uint8Array>>(
+          (resolve, reject) => {
+            giveUp = reject;
+            reader.read().then(resolve, reject);
+          },
+        );
         if (done) return;
         yield value;
       }
@@ -48,19 +58,22 @@ export class RequestBody {
 
   /**
    * Takes in what is left and forgets it: an answer to a client that still sends may be lost
-   * with the connection.
+   * with the connection. What was broken off is not waited for.
    */
   async drain(): Promise<void> {
     const reader = this.#reader;
-    if (reader === undefined) return;
-    const timer = setTimeout(() => reader.cancel().catch(() => {}), DRAIN_MS);
-    try {
-      while (!(await reader.read()).done);
-    } catch {
-      // The client is gone: there is nobody to answer.
-    } finally {
-      clearTimeout(timer);
-    }
+    if (reader === undefined || this.#isBrokenOff) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, DRAIN_MS));
+    const rest = (async () => {
+      try {
+        while (!(await reader.read()).done);
+      } catch {
+        // The client is gone: there is nobody to answer.
+      }
+    })();
+    await Promise.race([rest, late]);
+    clearTimeout(timer);
   }
 }
 

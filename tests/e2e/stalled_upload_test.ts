@@ -1,0 +1,49 @@
+/** Uploads whose client falls silent: what a snapshot breaks off keeps no connection. */
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { startAgent } from "../support/agent.ts";
+import { until } from "../support/until.ts";
+
+/** Sends the head of an upload and the first bytes of its body. */
+async function stalledUpload(url: string, path: string): Promise<Deno.Conn> {
+  const { hostname, port } = new URL(url);
+  const connection = await Deno.connect({ hostname, port: Number(port) });
+  await connection.write(new TextEncoder().encode(
+    `POST /files?path=${path} HTTP/1.1\r\nHost: ${hostname}\r\n` +
+      "Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\n" +
+      "x".repeat(5000),
+  ));
+  return connection;
+}
+
+Deno.test("an upload that prepare breaks off gets an answer and its connection is closed", async () => {
+  await using agent = await startAgent();
+  const folder = await Deno.makeTempDir({ prefix: "denvd-stalled-" });
+  try {
+    await Deno.writeTextFile(`${folder}/a`, "the old file");
+    const connection = await stalledUpload(agent.url, `${folder}/a`);
+    const chunks: string[] = [];
+    const closed = (async () => {
+      const buffer = new Uint8Array(4096);
+      const decoder = new TextDecoder();
+      for (let count; (count = await connection.read(buffer)) !== null;) {
+        chunks.push(decoder.decode(buffer.subarray(0, count)));
+      }
+      return true;
+    })().catch((error) => error instanceof Deno.errors.ConnectionReset);
+    // The agent reads the first bytes before the pause.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+
+    const prepared = await fetch(`${agent.url}/snapshot/prepare`, { method: "POST" });
+    assertEquals(prepared.status, 204);
+    let done: boolean | undefined;
+    closed.then((how) => done = how);
+    await until("the connection is closed", () => done ?? null);
+    connection.close();
+    assertStringIncludes(chunks.join(""), "503 Service Unavailable");
+    assertStringIncludes(chunks.join(""), "send the file again");
+    assertEquals(await Deno.readTextFile(`${folder}/a`), "the old file");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
