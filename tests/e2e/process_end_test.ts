@@ -193,8 +193,8 @@ Deno.test("SIGTERM goes to the leader, which may handle it", async () => {
   assertEquals([ran.stdout, ran.end?.exitCode], ["ready\ncaught\n", 6]);
 });
 
-Deno.test("the agent has no zombie among its children", async () => {
+Deno.test("the agent reaps its children", async () => {
   await using agent = await startAgent();
   await Promise.all(Array.from({ length: 20 }, () => sh(agent.process, "sleep 0.05; true")));
-  assertEquals(children(agent.pid), []);
+  await until("no child is left, zombies included", () => children(agent.pid).length === 0);
 });
