@@ -28,7 +28,8 @@ import { TRIAL } from "./trial.ts";
 const ADDRESSES = ["169.254.169.254/32", "169.254.0.21/32", "192.0.2.1/32"];
 
 /** A test of many thousand files may take for ever when each use of a permission is traced. */
-const RUN_LIMIT_MS = 300_000;
+const TRACED_LIMIT_MS = 120_000;
+const RUN_LIMIT_MS = 600_000;
 
 /** Where the denials are tested; taking one away is no use of anything that a trace shows. */
 const DENIAL_TESTS = /denial|self_check/;
@@ -84,7 +85,9 @@ async function runTests(
       stdin: "null",
       stdout: "null",
       stderr: "null",
-      signal: AbortSignal.timeout(RUN_LIMIT_MS),
+      signal: AbortSignal.timeout(
+        TRIAL.traces in variables ? TRACED_LIMIT_MS : RUN_LIMIT_MS,
+      ),
     }).output();
     const report = await Deno.readTextFile(junit).catch(() => "");
     const failed = failuresIn(report);
