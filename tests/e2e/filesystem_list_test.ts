@@ -115,9 +115,15 @@ Deno.test("names of every kind", async () => {
   const bytes = (text: string) => encoder.encode(text).toHex();
   const sorted = names.toSorted((a, b) => bytes(a) < bytes(b) ? -1 : 1);
   assertEquals(await paths(agent, path), sorted.map((name) => `/${name}`));
+  await agent.filesystem.makeDir({ path: `${path}/あ` });
   for (const name of names) {
-    assertEquals((await agent.filesystem.stat({ path: `${path}/${name}` })).entry?.name, name);
+    const source = `${path}/${name}`;
+    assertEquals((await agent.filesystem.stat({ path: source })).entry?.name, name);
+    const destination = `${path}/あ/${name}`;
+    assertEquals((await agent.filesystem.move({ source, destination })).entry?.path, destination);
+    await agent.filesystem.remove({ path: destination });
   }
+  assertEquals(await paths(agent, path, 2), ["/あ"]);
 });
 
 Deno.test("names that are not UTF-8 are told apart, and using one is a clear error", async () => {
