@@ -76,10 +76,10 @@ Deno.test({
         const answer = await callInit(guest, { accessToken: TOKEN, ...body });
         return `${answer.status} ${answer.text}`.trim();
       };
+      // An emulated guest takes over a second for its first look-up, which counts as "no hash".
+      await until("MMDS is read", async () => (await readEnvs(guest)).E2B_SANDBOX_ID === "s-1");
       assertEquals((await callInit(guest, { accessToken: "other" })).status, 401);
       assertEquals(await call({}), "204");
-      await until("MMDS is read", async () =>
-        (await readEnvs(guest, TOKEN)).E2B_SANDBOX_ID === "s-1");
       assertEquals(await guest.sh("cat /run/e2b/.E2B_SANDBOX_ID"), "s-1");
 
       // The clock: put forward, then back, since it is too far ahead.
@@ -96,7 +96,7 @@ Deno.test({
       assertEquals(await call({ hyperloopIP: "192.0.2.1" }), "204");
       assertMatch(await guest.sh("getent hosts events.e2b.local"), /^192\.0\.2\.1\s/);
 
-      // Certificates, and that they outlive a bundle that is made anew.
+      // Certificates: in the bundle, and where update-ca-certificates finds them.
       const caBundle = await guest.sh(
         "openssl req -x509 -newkey ed25519 -nodes -keyout /dev/null -subj /CN=denvd-test 2>/dev/null",
       );
@@ -108,8 +108,7 @@ Deno.test({
       assert(before > 50);
       assertEquals([await call({ caBundle }), await call({ caBundle })], ["204", "204"]);
       assertEquals([await certificates(), await inBundle()], [before + 1, "1\n"]);
-      await guest.sh("update-ca-certificates >/dev/null 2>&1");
-      assertEquals(await inBundle(), "1\n");
+      assertEquals(await guest.sh("cat /usr/local/share/ca-certificates/e2b-ca.crt"), caBundle);
 
       // Nobody serves there: mount.nfs says so, and /init passes it on.
       const volume = { nfs_target: "169.254.0.22:/data", path: "/mnt/volume" };
