@@ -26,9 +26,6 @@ export interface MmdsOptions {
   onIdentity: (data: MmdsData) => void;
 }
 
-/** What `await` of the first of several makes of a pause that ended first. */
-type Late = undefined;
-
 export class Mmds implements Subsystem {
   readonly name = "mmds";
   readonly #options: MmdsOptions;
@@ -124,12 +121,12 @@ export class Mmds implements Subsystem {
     flight: Flight,
     deadline: number,
     signal: AbortSignal,
-  ): Promise<Outcome | Late> {
+  ): Promise<Outcome | undefined> {
     const timer = new AbortController();
     const left = Math.min(deadline - performance.now(), POLL_FOR_MS);
     try {
-      const late = pause(left, signal, timer.signal);
-      return await Promise.race([flight.outcome, late as Promise<Late>]);
+      const late = pause(left, signal, timer.signal).then(() => undefined);
+      return await Promise.race([flight.outcome, late]);
     } finally {
       timer.abort();
     }
@@ -185,7 +182,7 @@ export class Mmds implements Subsystem {
     log.debug("mmds poll ends");
   }
 
-  #isAnswer(flight: Flight, outcome: Outcome | Late): boolean {
+  #isAnswer(flight: Flight, outcome: Outcome | undefined): boolean {
     return outcome?.kind === "data" && outcome.data.instanceId !== "" &&
       flight.startedAt >= this.#wantedSince;
   }
