@@ -10,7 +10,7 @@ import type { Directory, DirectoryTree } from "./directory_tree.ts";
 import { InotifyHelper } from "./inotify_helper.ts";
 import type { InotifyEvent } from "./inotify_output.ts";
 import { chooseCalmMerge, chooseMerge } from "./merge_policy.ts";
-import { type Batch, type Folder, listBatch, openBatch } from "./open_batch.ts";
+import { type Batch, type Failure, type Folder, listBatch, openBatch } from "./open_batch.ts";
 import { type Listed, reconcile, type WindowEvent } from "./reconcile.ts";
 import { Reporter } from "./reporter.ts";
 import type { Teller } from "./teller.ts";
@@ -56,7 +56,7 @@ export class Arming {
   /** Directories without a watch. */
   readonly #pending = new Set<Directory>();
   /** Directories that were not where they should be, until a barrier has been passed. */
-  readonly #retry = new Map<Directory, Directory | undefined>();
+  readonly #retry = new Map<Directory, Failure>();
   #running: Promise<void> | undefined;
   #limit = MAX_DIRECTORIES;
   #takeoverPause = 0;
@@ -175,7 +175,7 @@ export class Arming {
   /** What could not be opened waits for the next time. */
   #putBack(batch: Batch): void {
     for (const directory of batch.left) this.#pending.add(directory);
-    for (const [directory, known] of batch.failed) this.#retry.set(directory, known);
+    for (const [directory, failure] of batch.failed) this.#retry.set(directory, failure);
     if (!batch.exhausted) return;
     this.#limit = Math.floor((batch.fresh.size + batch.taken.size) / 2);
     if (this.#limit < MIN_DIRECTORIES) {
@@ -183,22 +183,34 @@ export class Arming {
     }
   }
 
-  /**
-   * Once a barrier is passed, what has moved is where it belongs. What fails a second time at
-   * the same place is gone, or is another name of a directory that is watched already.
-   */
+  /** Once a barrier is passed, what has moved is known to have. */
   async #tryAgain(): Promise<void> {
     const { tree } = this.options;
     const failed = [...this.#retry];
     this.#retry.clear();
     await this.pass();
-    for (const [directory, known] of failed) {
-      const path = tree.pathOf(directory);
-      if (!tree.holds(directory) || directory.failedAt === path) continue;
-      directory.failedAt = path;
-      if (known !== undefined && known.reporter === undefined) tree.forget(known);
-      this.#pending.add(directory);
+    for (const [directory, { known, changes }] of failed) {
+      if (!tree.holds(directory)) continue;
+      const stale = known !== undefined && !(known.reporter && await this.#stands(known));
+      if (stale) tree.forget(known);
+      if (stale || tree.changes !== changes) this.#pending.add(directory);
+      // Else it is gone, or another name of a directory that is watched already.
     }
+  }
+
+  /** Whether the directory is where the tree has it. */
+  async #stands(directory: Directory): Promise<boolean> {
+    if (!this.options.tree.holds(directory)) return false;
+    const { tree, openRoot, skip } = this.options;
+    using batch = await openBatch({
+      tree,
+      openRoot,
+      skip,
+      fresh: [],
+      taken: [directory],
+      limit: 1,
+    });
+    return batch.taken.has(directory);
   }
 
   /** Starts a process for the batch; undefined when it must be tried without a takeover. */
@@ -257,16 +269,18 @@ export class Arming {
 
   #list(batch: Batch): Promise<Map<Directory, Listed[]>> {
     if (!this.options.recursive) return Promise.resolve(new Map());
-    return listBatch(batch.fresh, !this.options.teller.silent);
+    return listBatch(batch, !this.options.teller.silent);
   }
 
   /** Passes a barrier; how many events were held when it was reached. */
   async #heldAtBarrier(reporter: Reporter): Promise<number> {
     let mark = 0;
     const name = this.options.barrier.next();
-    const reached = reporter.reaches(name, () => mark = reporter.held?.length ?? 0);
+    const reached = [...this.reporters].map((one) =>
+      one.reaches(name, () => mark = one === reporter ? reporter.held?.length ?? 0 : mark)
+    );
     this.options.barrier.raise(name);
-    await reached;
+    await Promise.all(reached);
     return mark;
   }
 
@@ -275,15 +289,16 @@ export class Arming {
     const { teller } = this.options;
     const held = reporter.held ?? [];
     reporter.held = undefined;
+    const fresh = this.#certain(batch, listings);
     const window: (WindowEvent<Directory> & { index: number })[] = [];
     for (let index = 0; index < mark; index++) {
       const { label, name, kinds } = held[index]!;
       const directory = reporter.directories.get(label);
-      if (directory !== undefined && batch.fresh.has(directory)) {
+      if (directory !== undefined && fresh.has(directory)) {
         window.push({ directory, name, kinds, index });
       }
     }
-    const { found, unborn } = reconcile(listings, window);
+    const { found, unborn } = reconcile(fresh, window);
     const unbornAt = new Set([...unborn].map((at) => window[at]!.index));
     for (const entry of found) teller.found(entry);
     held.forEach((event, index) => {
@@ -293,6 +308,31 @@ export class Arming {
       teller.accept(reporter, event);
     });
     teller.flush();
+  }
+
+  /**
+   * The listings of directories that are what the tree takes them for: whatever was renamed
+   * before they were opened has been reported by now. The others are opened anew.
+   */
+  #certain(
+    batch: Batch,
+    listings: ReadonlyMap<Directory, readonly Listed[]>,
+  ): ReadonlyMap<Directory, readonly Listed[]> {
+    const { tree, recursive } = this.options;
+    if (!recursive) return listings;
+    const certain = new Map<Directory, readonly Listed[]>();
+    for (const [directory, placements] of batch.placements) {
+      const { parent } = directory;
+      const isCertain = directory.placements === placements &&
+        (parent === undefined || !batch.fresh.has(parent) || certain.has(parent));
+      const listed = listings.get(directory);
+      if (isCertain && listed !== undefined) certain.set(directory, listed);
+      else {
+        tree.disown(directory);
+        if (tree.holds(directory)) this.#pending.add(directory);
+      }
+    }
+    return certain;
   }
 
   /** Ends the processes that have nothing to report any more. */

@@ -13,10 +13,10 @@ export class Directory {
   reporter: object | undefined;
   /** `device:inode`, once it was opened. */
   inode: string | undefined;
+  /** How often its place has changed. */
+  placements = 0;
   /** Path when it was deleted: events from before may still be under way. */
   lastPath: string | undefined;
-  /** Where opening it failed the last time; a second time there is the last. */
-  failedAt: string | undefined;
 
   constructor(parent: Directory | undefined, name: string) {
     this.parent = parent;
@@ -31,6 +31,8 @@ export function joinName(folder: string, name: string): string {
 
 export class DirectoryTree {
   readonly root = new Directory(undefined, "");
+  /** How many directories were reported as coming, going or moving. */
+  changes = 0;
   readonly #byInode = new Map<string, Directory>();
 
   /** Path relative to the root; undefined of what was moved away. */
@@ -53,6 +55,13 @@ export class DirectoryTree {
     return at === this.root;
   }
 
+  /** Whether `directory` is `inner` or above it. */
+  contains(directory: Directory, inner: Directory): boolean {
+    let at: Directory | undefined = inner;
+    while (at !== undefined && at !== directory) at = at.parent;
+    return at === directory;
+  }
+
   /** A new directory; what had the name before is gone. */
   add(parent: Directory, name: string): Directory {
     const directory = new Directory(undefined, name);
@@ -68,11 +77,13 @@ export class DirectoryTree {
     directory.parent?.children.delete(directory.name);
     directory.parent = parent;
     directory.name = name;
+    directory.placements++;
     parent.children.set(name, directory);
   }
 
   /** Takes a directory, with what is in it, out of its place. */
   detach(directory: Directory): void {
+    directory.placements++;
     directory.parent?.children.delete(directory.name);
     directory.parent = undefined;
   }
@@ -104,5 +115,15 @@ export class DirectoryTree {
   identify(directory: Directory, inode: string): void {
     directory.inode = inode;
     this.#byInode.set(inode, directory);
+  }
+
+  /** What was opened may not have been that directory: it is as before. */
+  disown(directory: Directory): void {
+    for (const child of [...directory.children.values()]) this.forget(child);
+    if (directory.inode !== undefined && this.#byInode.get(directory.inode) === directory) {
+      this.#byInode.delete(directory.inode);
+    }
+    directory.inode = undefined;
+    directory.reporter = undefined;
   }
 }

@@ -52,8 +52,8 @@ export interface InotifyEvent {
   readonly name: string;
   /** Bits of {@link Kind}. */
   readonly kinds: number;
-  /** The same for both halves of a rename. */
-  readonly cookie: number;
+  /** The same for both halves of a rename, a hexadecimal number. */
+  readonly cookie: string;
 }
 
 const FIELDS = 4;
@@ -105,7 +105,7 @@ function parse(bytes: Uint8Array): InotifyEvent[] {
       label: fields[i]!,
       name: fields[i + 1]!,
       kinds: kindsOf(fields[i + 2]!),
-      cookie: Number(fields[i + 3]) || 0,
+      cookie: fields[i + 3]!,
     });
   }
   return events;

@@ -12,28 +12,28 @@ export interface Move {
 }
 
 export class Moves {
-  readonly #leaving = new Map<number, Move>();
-  readonly #arrived = new Map<number, Directory>();
+  readonly #leaving = new Map<string, Move>();
+  readonly #arrived = new Map<string, Directory>();
 
   /** The old name is gone. */
-  leave(cookie: number, directory: Directory): void {
+  leave(cookie: string, directory: Directory): void {
     this.#leaving.set(cookie, { directory, held: [] });
   }
 
   /** Ends a move that has only its first half so far. */
-  take(cookie: number): Move | undefined {
+  take(cookie: string): Move | undefined {
     const move = this.#leaving.get(cookie);
     this.#leaving.delete(cookie);
     return move;
   }
 
   /** A directory came under a new name, and it is not known from where. */
-  arrive(cookie: number, directory: Directory): void {
+  arrive(cookie: string, directory: Directory): void {
     this.#arrived.set(cookie, directory);
   }
 
   /** Ends a move that has only its second half so far. */
-  takeArrived(cookie: number): Directory | undefined {
+  takeArrived(cookie: string): Directory | undefined {
     const directory = this.#arrived.get(cookie);
     this.#arrived.delete(cookie);
     return directory;

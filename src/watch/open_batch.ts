@@ -21,7 +21,9 @@ export interface Folder extends Disposable {
   mayRead(name: string): boolean;
   readDir(): AsyncIterable<Deno.DirEntry>;
   /** The entry itself, a link not followed, or undefined. */
-  find(name: string): { readonly size: number } | undefined;
+  find(
+    name: string,
+  ): { readonly dev: number; readonly ino: number; readonly size: number } | undefined;
 }
 
 /** Longest stretch without giving way to other work. */
@@ -36,6 +38,9 @@ async function rest(slice: TimeSlice): Promise<void> {
 export function inodeOf(folder: Folder): string {
   return folder.stat === undefined ? folder.path : `${folder.stat.dev}:${folder.stat.ino}`;
 }
+
+/** Failures that trying again does not change. */
+const LASTING: ReadonlySet<Code> = new Set([Code.PermissionDenied, Code.InvalidArgument]);
 
 /** Whether the agent is out of descriptors; the error of the runtime may be wrapped. */
 function isOutOfDescriptors(error: unknown): boolean {
@@ -57,17 +62,23 @@ export interface BatchOptions {
   readonly skip: (path: string) => boolean;
 }
 
+export interface Failure {
+  /** The directory of the tree that was there instead, where one was. */
+  readonly known: Directory | undefined;
+  /** {@link DirectoryTree.changes} at that time. */
+  readonly changes: number;
+}
+
 export class Batch implements Disposable {
   /** Directories without a watch, parents before children, with those found in them. */
   readonly fresh = new Map<Directory, Folder>();
   readonly taken = new Map<Directory, Folder>();
-  /** Directories without a watch that there was no room for. */
+  /** Of the fresh ones, {@link Directory.placements} when they were opened. */
+  readonly placements = new Map<Directory, number>();
+  /** Directories without a watch that were not come by. */
   readonly left = new Set<Directory>();
-  /**
-   * Directories that were not where the tree has them; of some it is known which directory of
-   * the tree was there.
-   */
-  readonly failed = new Map<Directory, Directory | undefined>();
+  /** Directories that were not where the tree has them. */
+  readonly failed = new Map<Directory, Failure>();
   /** Whether descriptors ran out. */
   exhausted = false;
 
@@ -96,48 +107,55 @@ export async function openBatch(options: BatchOptions): Promise<Batch> {
   const taken = new Set(options.taken);
   const way = withAncestors([...fresh, ...taken]);
   const slice = new TimeSlice(SLICE_MS);
+  /** Directories that got an answer, one way or the other. */
+  const done = new Set<Directory>();
   let room = options.limit;
 
   async function visit(directory: Directory, folder: Folder): Promise<void> {
     let keep = false;
+    done.add(directory);
     try {
+      if (directory.inode !== undefined && directory.inode !== inodeOf(folder)) {
+        fail(directory);
+        return;
+      }
       if (fresh.has(directory)) {
-        keep = acceptFresh(directory, folder);
-        if (keep) await look(directory, folder);
-      } else if (taken.has(directory) && directory.inode === inodeOf(folder)) {
+        const known = tree.byInode(inodeOf(folder));
+        if (known !== undefined && known !== directory) {
+          fail(directory, known);
+          return;
+        }
+        keep = true;
+        accept(directory, folder);
+        await look(directory, folder);
+      } else if (taken.has(directory)) {
         keep = true;
         room--;
         batch.taken.set(directory, folder);
       }
       for (const child of [...directory.children.values()]) {
         if (slice.over) await rest(slice);
-        if (way.has(child) && child.parent === directory) await enter(child, directory, folder);
+        if (way.has(child) && child.parent === directory) await enter(child, folder);
       }
     } finally {
       if (!keep) folder[Symbol.dispose]();
     }
   }
 
-  /** Whether it is new: its inode may be known, of a directory that moved here. */
-  function acceptFresh(directory: Directory, folder: Folder): boolean {
-    const inode = inodeOf(folder);
-    const known = tree.byInode(inode);
-    if (known !== undefined && known !== directory) {
-      batch.failed.set(directory, known);
-      return false;
-    }
+  function accept(directory: Directory, folder: Folder): void {
     room--;
-    tree.identify(directory, inode);
+    tree.identify(directory, inodeOf(folder));
     batch.fresh.set(directory, folder);
-    return true;
+    batch.placements.set(directory, directory.placements);
   }
 
-  async function enter(child: Directory, parent: Directory, folder: Folder): Promise<void> {
-    if (room <= 0) {
-      leave(child);
+  async function enter(child: Directory, folder: Folder): Promise<void> {
+    if (room <= 0) return;
+    // First: to ask for the permission may touch what hangs.
+    if (skip(folder.truePath(child.name)) || !folder.mayRead(child.name)) {
+      wantedIn(child);
       return;
     }
-    if (!folder.mayRead(child.name) || skip(folder.truePath(child.name))) return;
     let opened: Folder;
     try {
       opened = folder.openDir(child.name);
@@ -145,28 +163,30 @@ export async function openBatch(options: BatchOptions): Promise<Batch> {
       if (isOutOfDescriptors(error)) {
         batch.exhausted = true;
         room = 0;
-        leave(child);
-      } else if (child.parent === parent) fail(child);
+      } else if (error instanceof AgentError && LASTING.has(error.code)) wantedIn(child);
+      else fail(child);
       return;
     }
     await visit(child, opened);
   }
 
-  /** Everything wanted from here on. */
-  function within(directory: Directory): Directory[] {
+  /** Takes all that is wanted from here on as come by. */
+  function wantedIn(directory: Directory): Directory[] {
     const all = [directory];
     for (let i = 0; i < all.length; i++) {
       for (const child of all[i]!.children.values()) if (way.has(child)) all.push(child);
     }
+    for (const one of all) done.add(one);
     return all.filter((one) => fresh.has(one));
   }
 
-  function leave(directory: Directory): void {
-    for (const one of within(directory)) batch.left.add(one);
-  }
-
-  function fail(directory: Directory): void {
-    for (const one of within(directory)) batch.failed.set(one, undefined);
+  function fail(directory: Directory, known?: Directory): void {
+    for (const one of wantedIn(directory)) {
+      batch.failed.set(one, {
+        known: one === directory ? known : undefined,
+        changes: tree.changes,
+      });
+    }
   }
 
   /** Adds the directories in a new one, so that one process can watch them all. */
@@ -184,6 +204,8 @@ export async function openBatch(options: BatchOptions): Promise<Batch> {
   const root = options.openRoot();
   try {
     await visit(tree.root, root);
+    // There was no room for it, or it moved in the tree meanwhile.
+    for (const directory of fresh) if (!done.has(directory)) batch.left.add(directory);
     return batch;
   } catch (error) {
     batch[Symbol.dispose]();
@@ -205,6 +227,16 @@ async function entriesOf(folder: Folder): Promise<Deno.DirEntry[]> {
   return entries;
 }
 
+function inodeAt(folder: Folder, name: string): string | undefined {
+  try {
+    const stat = folder.find(name);
+    return stat && `${stat.dev}:${stat.ino}`;
+  } catch {
+    // Out of reach by now.
+    return undefined;
+  }
+}
+
 function sizeOf(folder: Folder, name: string): number | undefined {
   try {
     return folder.find(name)?.size;
@@ -214,14 +246,24 @@ function sizeOf(folder: Folder, name: string): number | undefined {
   }
 }
 
-/** What each directory of a batch holds; `sizes` says whether to look for empty files. */
+/**
+ * What each fresh directory holds. A directory whose place another one took before its parent
+ * was watched is left out, with all that is in it.
+ *
+ * @param sizes whether to look for empty files
+ */
 export async function listBatch(
-  folders: ReadonlyMap<Directory, Folder>,
+  { fresh }: Batch,
   sizes: boolean,
 ): Promise<Map<Directory, Listed[]>> {
   const listings = new Map<Directory, Listed[]>();
   const slice = new TimeSlice(SLICE_MS);
-  for (const [directory, folder] of folders) {
+  for (const [directory, folder] of fresh) {
+    const { parent, name } = directory;
+    const above = parent && fresh.get(parent);
+    if (above !== undefined) {
+      if (!listings.has(parent!) || inodeAt(above, name) !== inodeOf(folder)) continue;
+    }
     const listed: Listed[] = [];
     for (const { name, isDirectory, isFile } of await entriesOf(folder)) {
       if (slice.over) await rest(slice);

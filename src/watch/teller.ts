@@ -133,6 +133,7 @@ export class Teller {
 
   /** A directory came, went or moved. */
   #restructure(parent: Directory, { name, kinds, cookie }: InotifyEvent): void {
+    this.options.tree.changes++;
     if (kinds & Kind.MovedTo) this.#movedTo(parent, name, cookie);
     else if (kinds & Kind.Create) this.options.onDirectory(this.options.tree.add(parent, name));
     const child = parent.children.get(name);
@@ -141,10 +142,10 @@ export class Teller {
     else if (kinds & Kind.Delete) this.options.tree.remove(child);
   }
 
-  #movedTo(parent: Directory, name: string, cookie: number): void {
+  #movedTo(parent: Directory, name: string, cookie: string): void {
     const { tree, onDirectory } = this.options;
     const move = this.#moves.take(cookie);
-    if (move !== undefined) {
+    if (move !== undefined && !tree.contains(move.directory, parent)) {
       tree.attach(move.directory, parent, name);
       for (const replay of move.held) replay();
       return;
@@ -155,10 +156,10 @@ export class Teller {
     onDirectory(arrived);
   }
 
-  #movedFrom(child: Directory, cookie: number): void {
+  #movedFrom(child: Directory, cookie: string): void {
     const { tree } = this.options;
     const arrived = this.#moves.takeArrived(cookie);
-    if (arrived?.parent !== undefined) {
+    if (arrived?.parent !== undefined && !tree.contains(child, arrived.parent)) {
       tree.attach(child, arrived.parent, arrived.name);
       return;
     }

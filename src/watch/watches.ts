@@ -87,6 +87,9 @@ export class Watches implements Subsystem {
    * resource_exhausted at the kernel's limits
    */
   async watch(request: WatchRequest): Promise<Subscription> {
+    const mounts = await this.#mounts(request);
+    // Before it is touched: a file system whose server is gone would hang the agent.
+    refuseNetwork(request.path, request, mounts);
     using dir = this.options.files.openDir(request.path, Code.InvalidArgument);
     if (dir.isRoot) {
       throw new AgentError(
@@ -94,15 +97,7 @@ export class Watches implements Subsystem {
         "'/' is beyond --allow-read: watch what is in it",
       );
     }
-    const mounts = await this.#mounts(request);
-    const type = networkTypeAt(dir.path, mounts);
-    if (type !== undefined) {
-      throw new AgentError(
-        Code.InvalidArgument,
-        `'${request.path}' lies on a network file system (${type}), which does not tell what ` +
-          "others change there: allow_network_mounts watches it all the same",
-      );
-    }
+    refuseNetwork(dir.path, request, mounts);
     return await this.#sharedWatch(dir, request, mounts).join(request);
   }
 
@@ -181,6 +176,17 @@ export class Watches implements Subsystem {
     }
     return subscription;
   }
+}
+
+/** @throws {AgentError} invalid_argument when `path` lies on one of the network mounts */
+function refuseNetwork(path: string, request: WatchRequest, mounts: readonly Mount[]): void {
+  const type = networkTypeAt(path, mounts);
+  if (type === undefined) return;
+  throw new AgentError(
+    Code.InvalidArgument,
+    `'${request.path}' lies on a network file system (${type}), which does not tell what ` +
+      "others change there: allow_network_mounts watches it all the same",
+  );
 }
 
 /** Opens the directory if it still is that inode. */

@@ -103,9 +103,17 @@ export function helpers(agent: TestAgent): number[] {
   return pids;
 }
 
-/** Number of descriptors that the agent has open. */
-export function descriptors(agent: TestAgent): number {
-  return [...Deno.readDirSync(`/proc/${agent.pid}/fd`)].length;
+/** What the agent has open besides connections, which clients keep: pipes, folders, files. */
+export function descriptors(agent: TestAgent): string[] {
+  const links: string[] = [];
+  for (const { name } of Deno.readDirSync(`/proc/${agent.pid}/fd`)) {
+    try {
+      links.push(Deno.readLinkSync(`/proc/${agent.pid}/fd/${name}`));
+    } catch {
+      // Closed meanwhile.
+    }
+  }
+  return links.filter((link) => !link.startsWith("socket:"));
 }
 
 /** Runs a shell script in a folder. */
