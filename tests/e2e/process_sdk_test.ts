@@ -2,14 +2,14 @@
 
 import { assertEquals, assertGreater, assertMatch, assertRejects } from "@std/assert";
 import { CommandExitError, InvalidArgumentError, TimeoutError } from "e2b";
-import { startQuietAgent } from "../support/quiet_home.ts";
+import { startAgent } from "../support/agent.ts";
 import { sdkSandbox } from "../support/sdk.ts";
 import { isAlive } from "../support/proc.ts";
 import { rootTest, scratchUsers } from "../support/users.ts";
 import { until } from "../support/until.ts";
 
 Deno.test("commands.run: output, exit code, callbacks, envs, cwd", async () => {
-  await using agent = await startQuietAgent();
+  await using agent = await startAgent();
   const { commands } = sdkSandbox(agent);
   const said: string[] = [];
   const ran = await commands.run('echo "$GREETING"; pwd; echo problem >&2', {
@@ -28,14 +28,14 @@ Deno.test("commands.run: output, exit code, callbacks, envs, cwd", async () => {
 });
 
 Deno.test("commands.run: a time-out is reported as one, and the command is gone", async () => {
-  await using agent = await startQuietAgent();
+  await using agent = await startAgent();
   const { commands } = sdkSandbox(agent);
   await assertRejects(() => commands.run("sleep 1000", { timeoutMs: 700 }), TimeoutError);
   await until("no command is left", async () => (await commands.list()).length === 0);
 });
 
 Deno.test("commands in the background: list, connect, kill", async () => {
-  await using agent = await startQuietAgent();
+  await using agent = await startAgent();
   const { commands } = sdkSandbox(agent);
   const handle = await commands.run("echo begun; sleep 1000", { background: true });
   const [listed] = await commands.list();
@@ -52,7 +52,7 @@ Deno.test("commands in the background: list, connect, kill", async () => {
 });
 
 Deno.test("commands with stdin: sendStdin and closeStdin", async () => {
-  await using agent = await startQuietAgent();
+  await using agent = await startAgent();
   const { commands } = sdkSandbox(agent);
   const cat = await commands.run("cat; echo closed", { background: true, stdin: true });
   await commands.sendStdin(cat.pid, "one\n");
@@ -63,7 +63,7 @@ Deno.test("commands with stdin: sendStdin and closeStdin", async () => {
 });
 
 Deno.test("a long command with little output stays connected", async () => {
-  await using agent = await startQuietAgent();
+  await using agent = await startAgent();
   const { commands } = sdkSandbox(agent);
   const begun = performance.now();
   const { stdout } = await commands.run("for i in 1 2 3; do sleep 1.5; echo $i; done", {
@@ -74,7 +74,7 @@ Deno.test("a long command with little output stays connected", async () => {
 });
 
 Deno.test("a server in the background does not hang the call that starts it", async () => {
-  await using agent = await startQuietAgent();
+  await using agent = await startAgent();
   const { commands } = sdkSandbox(agent);
   const { stdout } = await commands.run("sleep 1000 & echo $!");
   assertEquals(isAlive(Number(stdout)), true);
@@ -82,7 +82,7 @@ Deno.test("a server in the background does not hang the call that starts it", as
 
 rootTest("commands.run as another user", async () => {
   await using users = await scratchUsers();
-  await using agent = await startQuietAgent({ prepare: users.prepare });
+  await using agent = await startAgent({ prepare: users.prepare });
   const { commands } = sdkSandbox(agent);
   assertEquals((await commands.run("whoami; pwd", { user: "ada" })).stdout, `ada\n${users.home}\n`);
   assertEquals((await commands.run("whoami")).stdout, "root\n");
@@ -106,7 +106,7 @@ Deno.test({
       await Deno.writeTextFile(sudoers, "root ALL=(ALL) ALL\nada ALL=(ALL) NOPASSWD: ALL\n");
       await Deno.chmod(sudoers, 0o440);
       const prepare = `${users.prepare}\nmount --bind ${sudoers} /etc/sudoers`;
-      await using agent = await startQuietAgent({ prepare });
+      await using agent = await startAgent({ prepare });
       const { commands } = sdkSandbox(agent);
       const { stdout } = await commands.run("whoami; sudo -n whoami 2>&1", { user: "ada" });
       assertEquals(stdout, "ada\nroot\n");

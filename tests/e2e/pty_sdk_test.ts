@@ -1,14 +1,14 @@
 /** E2B's SDK in a terminal. */
 
 import { assertEquals } from "@std/assert";
-import { startQuietAgent } from "../support/quiet_home.ts";
+import { startAgent } from "../support/agent.ts";
 import { sdkSandbox } from "../support/sdk.ts";
 import { until } from "../support/until.ts";
 
 const encoder = new TextEncoder();
 
 Deno.test("pty: create, sendInput, resize, reconnect, kill", async () => {
-  await using agent = await startQuietAgent();
+  await using agent = await startAgent();
   const sandbox = sdkSandbox(agent);
   let screen = "";
   const decoder = new TextDecoder();
@@ -45,7 +45,7 @@ Deno.test("pty: create, sendInput, resize, reconnect, kill", async () => {
 });
 
 Deno.test("pty: exit code of the shell", async () => {
-  await using agent = await startQuietAgent();
+  await using agent = await startAgent();
   const sandbox = sdkSandbox(agent);
   const terminal = await sandbox.pty.create({ cols: 80, rows: 24, onData: () => {} });
   await sandbox.pty.sendInput(terminal.pid, encoder.encode("exit 3\n"));
