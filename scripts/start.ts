@@ -71,8 +71,7 @@ async function main(): Promise<number> {
     for (const line of off) console.log(`  off: ${line}`);
     console.log(`  try: curl -i ${agent.url}/health`);
     console.log(
-      `  SDK: new Sandbox({ sandboxId: "local", debug: true, sandboxUrl: "${agent.url}" })` +
-        "  // npm package e2b",
+      `  SDK: await Sandbox.create({ debug: true, sandboxUrl: "${agent.url}" })  // npm package e2b`,
     );
     console.log("  Ctrl-C stops it");
   }
