@@ -101,6 +101,13 @@ export function selfCheck(options: SelfCheckOptions): SelfCheckResult {
     if (unscoped.includes(kind) || declared(kind, value)) continue;
     if (query(kind, value)) wider.push(`${value} ${VERBS[kind]}`);
   }
+  for (const group of groups.filter((group) => group.deny)) {
+    for (const denial of group.values.map((value) => placed(group.kind, value, place))) {
+      if (query(group.kind, denial)) {
+        wider.push(`${denial} ${VERBS[group.kind]}, which the set denies`);
+      }
+    }
+  }
   for (const folder of new Set(options.programFolders)) {
     for (const name of namesOf(folder)) {
       if (query("write", name)) {

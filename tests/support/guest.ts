@@ -6,6 +6,7 @@
  */
 
 import type { LocalAgentOptions } from "../../scripts/local_agent.ts";
+import { trialSet } from "../../scripts/trial.ts";
 import { startAgent, type TestAgent } from "./agent.ts";
 import { hasOwnNetwork } from "./own_network.ts";
 
@@ -35,7 +36,7 @@ function fakePrograms(fakes: Readonly<Record<string, string>>): string {
 export function startGuest(options: GuestOptions = {}): Promise<TestAgent> {
   const { fakes, prepare, args, ...rest } = options;
   return startAgent({
-    set: "guest",
+    set: trialSet() === "guest-full" ? "guest-full" : "guest",
     ...rest,
     args: [`--isnotfc=${!hasOwnNetwork}`, "--verbose", ...args ?? []],
     prepare: [prepare ?? "", fakes ? fakePrograms(fakes) : ""].join("\n"),

@@ -9,6 +9,7 @@ const MANIFEST: Manifest = {
   grants: [
     { name: "files", kind: "read", values: ["/home"], sets: ["guest"], reason: "r", off: "files" },
     { name: "files", kind: "write", values: ["/home"], sets: ["guest"], reason: "r", off: "files" },
+    { name: "no", kind: "write", deny: true, values: ["/home/x"], sets: ["guest"], reason: "r" },
     { name: "all", kind: "read", values: ["/etc", "/boot"], sets: ["guest-full"], reason: "r" },
     {
       name: "listener",
@@ -40,6 +41,7 @@ const GRANTED: Readonly<Record<string, readonly string[]>> = {
 function runtime(changes: Readonly<Record<string, readonly string[]>> = {}): Query {
   const granted = { ...GRANTED, ...changes };
   return (kind, value) => {
+    if (kind === "write" && value === "/home/x" && !granted.write!.includes(value)) return false;
     const list = granted[kind] ?? [];
     if (list.includes("*")) return true;
     if (value === undefined) return false;
@@ -77,6 +79,7 @@ const WIDER: readonly [string, Readonly<Record<string, string[]>>, string][] = [
   ["a foreign host", { net: ["127.0.0.1:7", "198.51.100.1:443"] }, "198.51.100.1:443"],
   ["another variable", { env: ["LD_PRELOAD"] }, "LD_PRELOAD"],
   ["the launchers' folder, writable", { write: ["/home", "/own"] }, "/own/lib can be written"],
+  ["what the set denies", { write: ["/home", "/home/x"] }, "/home/x can be written, which"],
   [
     "the launchers' folder, writable by the name of a link to it",
     { write: ["/home", "/lib"] },
