@@ -196,7 +196,8 @@ export class Soak implements AsyncDisposable {
       state: await readState(guest),
     };
     const start = performance.now();
-    await pauseSide(guest, plan.pauseSide).catch((error) => failures.push(String(error)));
+    const { accel } = this.#options;
+    await pauseSide(guest, plan.pauseSide, accel).catch((error) => failures.push(String(error)));
     const pauseSideMs = performance.now() - start;
     await machine.pause();
     const snapshot = await machine.save();
@@ -306,6 +307,7 @@ function sampleOf(cycle: number, { probe }: Observation): Sample {
     threads,
     cgroups: probe.cgroups,
     processes: probe.processes.length,
+    kinds: probe.kinds,
   };
 }
 

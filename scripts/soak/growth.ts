@@ -10,9 +10,11 @@ export interface Sample {
   threads: number;
   cgroups: number;
   processes: number;
+  /** Where the descriptors lead, for whoever looks for a leak. */
+  kinds?: Readonly<Record<string, number>>;
 }
 
-type Quantity = Exclude<keyof Sample, "cycle">;
+type Quantity = Exclude<keyof Sample, "cycle" | "kinds">;
 
 /** What may come on top between the early and the late cycles of a run. */
 const ALLOWED: Readonly<Record<Quantity, number>> = {

@@ -15,8 +15,12 @@ import type { PauseSide } from "./plan.ts";
  */
 const E2B_TRY_MS = 50;
 const EMULATED_IMPATIENT_MS = 1000;
-const EMULATED_TRY_MS = 3000;
+const EMULATED_TRY_MS = 5000;
+/** What an emulated guest is given for every other limit of a host. */
+const EMULATED_FACTOR = 5;
 const E2B_PAUSE_MS = 5;
+const E2B_FREEZE_MS = 2000;
+const E2B_COLLAPSE_MS = 10_000;
 const E2B_LIMIT_MS = 10_000;
 /** Wrenn asks for the health every 100 ms for 30 s, then calls /init. */
 const WRENN_PAUSE_MS = 100;
@@ -37,6 +41,7 @@ export interface InitOutcome {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** POSTs and expects one status, within the host's limit. */
 async function expect(guest: Guest, path: string, status: number, limitMs: number): Promise<void> {
   const response = await guest.http(path, { method: "POST", limitMs });
   const text = await response.text();
@@ -52,12 +57,13 @@ async function expect(guest: Guest, path: string, status: number, limitMs: numbe
  *
  * @throws when an answer is not what the host needs
  */
-export async function pauseSide(guest: Guest, kind: PauseSide): Promise<void> {
+export async function pauseSide(guest: Guest, kind: PauseSide, accel: Accel): Promise<void> {
+  const factor = accel === "tcg" ? EMULATED_FACTOR : 1;
   if (kind === "prepare") {
-    await expect(guest, "/snapshot/prepare", 204, WRENN_PREPARE_MS);
+    await expect(guest, "/snapshot/prepare", 204, WRENN_PREPARE_MS * factor);
   } else if (kind === "freeze") {
-    await expect(guest, "/freeze?mode=legacy&maxWaitMs=1500", 200, 2000);
-    await expect(guest, "/collapse", 200, 10_000);
+    await expect(guest, "/freeze?mode=legacy&maxWaitMs=1500", 200, E2B_FREEZE_MS * factor);
+    await expect(guest, "/collapse", 200, E2B_COLLAPSE_MS * factor);
     const reclaim = guest.start({
       command: "/bin/sh",
       args: ["-c", "sync; echo 1 >/proc/sys/vm/drop_caches"],
@@ -70,7 +76,7 @@ export async function pauseSide(guest: Guest, kind: PauseSide): Promise<void> {
 
 async function resumeE2b(guest: Guest, body: InitBody, accel: Accel): Promise<InitOutcome> {
   const start = performance.now();
-  const limit = start + E2B_LIMIT_MS;
+  const limit = start + E2B_LIMIT_MS * (accel === "tcg" ? EMULATED_FACTOR : 1);
   const outcome: InitOutcome = { tries: 0, status: 0 };
   while (performance.now() < limit) {
     outcome.tries++;

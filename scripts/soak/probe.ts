@@ -12,6 +12,9 @@ export const PROBE = `
   my ($rss) = $status =~ /VmRSS:\\s+(\\d+)/;
   my ($threads) = $status =~ /Threads:\\s+(\\d+)/;
   opendir my $d, "/proc/$agent/fd"; my @fds = grep { /\\d/ } readdir $d; closedir $d;
+  my %kinds;
+  for (map { readlink "/proc/$agent/fd/$_" // "" } @fds) { s/\\d+/N/g; tr/ /_/; $kinds{$_}++ if $_ }
+  print "kind $kinds{$_} $_\\n" for sort keys %kinds;
   print "agent $agent ", $rss // 0, " ", scalar @fds, " ", $threads // 0, "\\n";
   my @groups = ("/sys/fs/cgroup"); my $count = 0;
   while (defined(my $g = shift @groups)) {
@@ -66,6 +69,8 @@ export interface Connection {
 
 export interface Probe {
   agent: { pid: number; rssKb: number; descriptors: number; threads: number };
+  /** How many of the agent's descriptors lead where; numbers in names read N. */
+  kinds: Record<string, number>;
   cgroups: number;
   frozen: string[];
   processes: ProbedProcess[];
@@ -76,6 +81,7 @@ export interface Probe {
 export function parseProbe(text: string): Probe {
   const probe: Probe = {
     agent: { pid: 0, rssKb: 0, descriptors: 0, threads: 0 },
+    kinds: {},
     cgroups: 0,
     frozen: [],
     processes: [],
@@ -91,6 +97,8 @@ export function parseProbe(text: string): Probe {
         descriptors: number(2),
         threads: number(3),
       };
+    } else if (kind === "kind") {
+      probe.kinds[words[1]!] = number(0);
     } else if (kind === "cgroups") {
       probe.cgroups = number(0);
     } else if (kind === "frozen") {

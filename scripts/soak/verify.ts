@@ -19,7 +19,7 @@ export interface Limits {
 /** Emulation makes everything some ten times slower than the guest's own processor would. */
 export const LIMITS: Readonly<Record<"kvm" | "tcg", Limits>> = {
   kvm: { healthMs: 1000, readyMs: 3000, pauseSideMs: 3000, clockMs: 100 },
-  tcg: { healthMs: 5000, readyMs: 10_000, pauseSideMs: 3000, clockMs: 100 },
+  tcg: { healthMs: 10_000, readyMs: 20_000, pauseSideMs: 15_000, clockMs: 100 },
 };
 
 /** Contract: one poller, and at most two connection attempts in 50 ms. */

@@ -72,11 +72,12 @@ for (
 
 Deno.test("the probe's lines become processes, connections and the agent's figures", () => {
   const probe = parseProbe(
-    "frozen /sys/fs/cgroup/denvd/user\ncgroups 7\nagent 114 61700 32 6\n" +
+    "frozen /sys/fs/cgroup/denvd/user\ncgroups 7\nkind 3 socket:[N]\nagent 114 61700 32 6\n" +
       "process 1 0 S /bin/sh /usr/lib/denvd/guest_init \nprocess 9 1 Z \n" +
       "tcp 49983 1600FEA9 44060 01 12259 114 9\ntcp 8001 00000000 0 0A 7 \n",
   );
   assertEquals(probe.agent, { pid: 114, rssKb: 61_700, descriptors: 32, threads: 6 });
+  assertEquals(probe.kinds, { "socket:[N]": 3 });
   assertEquals([probe.cgroups, probe.frozen], [7, ["/sys/fs/cgroup/denvd/user"]]);
   assertEquals(probe.processes, [
     { pid: 1, parent: 0, state: "S", command: "/bin/sh /usr/lib/denvd/guest_init" },

@@ -21,6 +21,7 @@ function sound(): Observation {
     before: { agentPid: AGENT, inodes: ["11", "12"] },
     probe: {
       agent: { pid: AGENT, rssKb: 60_000, descriptors: 40, threads: 5 },
+      kinds: {},
       cgroups: 10,
       frozen: [],
       processes: [
