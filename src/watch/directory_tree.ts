@@ -97,14 +97,23 @@ export class DirectoryTree {
   /** Nothing more will be reported of the directory, nor of what is in it. */
   forget(directory: Directory): void {
     this.detach(directory);
-    const rest = [directory];
-    for (let at = rest.pop(); at !== undefined; at = rest.pop()) {
-      at.reporter = undefined;
-      if (at.inode !== undefined && this.#byInode.get(at.inode) === at) {
-        this.#byInode.delete(at.inode);
-      }
-      rest.push(...at.children.values());
+    for (const one of this.within(directory)) this.#loseIdentity(one);
+  }
+
+  #loseIdentity(directory: Directory): void {
+    const { inode } = directory;
+    if (inode !== undefined && this.#byInode.get(inode) === directory) this.#byInode.delete(inode);
+    directory.inode = undefined;
+    directory.reporter = undefined;
+  }
+
+  /** The directory and all below it. */
+  within(directory: Directory): Directory[] {
+    const all = [directory];
+    for (let i = 0; i < all.length; i++) {
+      for (const child of all[i]!.children.values()) all.push(child);
     }
+    return all;
   }
 
   /** The directory known by that inode. */
@@ -120,10 +129,6 @@ export class DirectoryTree {
   /** What was opened may not have been that directory: it is as before. */
   disown(directory: Directory): void {
     for (const child of [...directory.children.values()]) this.forget(child);
-    if (directory.inode !== undefined && this.#byInode.get(directory.inode) === directory) {
-      this.#byInode.delete(directory.inode);
-    }
-    directory.inode = undefined;
-    directory.reporter = undefined;
+    this.#loseIdentity(directory);
   }
 }

@@ -146,7 +146,7 @@ export class Teller {
     const { tree, onDirectory } = this.options;
     const move = this.#moves.take(cookie);
     if (move !== undefined && !tree.contains(move.directory, parent)) {
-      tree.attach(move.directory, parent, name);
+      this.#settle(move.directory, parent, name);
       for (const replay of move.held) replay();
       return;
     }
@@ -156,11 +156,18 @@ export class Teller {
     onDirectory(arrived);
   }
 
+  /** Puts a directory to its new place; what waited for a watch in it may have been passed over. */
+  #settle(directory: Directory, parent: Directory, name: string): void {
+    const { tree, onDirectory } = this.options;
+    tree.attach(directory, parent, name);
+    for (const one of tree.within(directory)) if (one.reporter === undefined) onDirectory(one);
+  }
+
   #movedFrom(child: Directory, cookie: string): void {
     const { tree } = this.options;
     const arrived = this.#moves.takeArrived(cookie);
     if (arrived?.parent !== undefined && !tree.contains(child, arrived.parent)) {
-      tree.attach(child, arrived.parent, arrived.name);
+      this.#settle(child, arrived.parent, arrived.name);
       return;
     }
     tree.detach(child);
@@ -186,10 +193,6 @@ export class Teller {
       this.options.onRootGone();
       return;
     }
-    const { parent, name } = directory;
-    const isNamed = parent !== undefined && tree.holds(directory);
     tree.forget(directory);
-    // No deletion was told: another directory may have taken the name before it was watched.
-    if (isNamed) this.options.onDirectory(tree.add(parent, name));
   }
 }
