@@ -220,7 +220,9 @@ test("without the grant for its program nothing is forwarded, and one line says 
 test("without the kernel's table in the host view forwarding is off, and one line says so", async () => {
   const runDir = await Deno.makeTempDir({ prefix: "denvd-no-view-" });
   try {
-    await using agent = await startAgent({ args: ["--run-dir", runDir] });
+    await using agent = await startAgent({
+      args: ["--run-dir", runDir, "--accept-wide-permissions"],
+    });
     assertEquals(lines(agent, "port forwarding is off").length, 1);
     assertMatch(lines(agent, "port forwarding is off")[0]!, /host\/net_tcp/);
   } finally {
