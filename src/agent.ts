@@ -84,7 +84,8 @@ export function createAgent({ config, log, connections }: AgentPorts): Agent {
   const token = new AccessToken();
   const cgroups = config.noCgroups ? undefined : Cgroups.open(config.cgroupRoot);
   const processes = new Processes({ config, log, env, defaults, cgroups, view });
-  const fsFreeze = new FsFreeze({ run: runTool, log });
+  const stateFile = `${config.runDir}/root_frozen`;
+  const fsFreeze = new FsFreeze({ run: runTool, log, stateFile });
   const assertWritable = () => fsFreeze.assertWritable();
   const files = new GuestFiles({ ...config, assertWritable }, log);
   const uploads = new Uploads();

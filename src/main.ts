@@ -28,7 +28,7 @@ type Handler = (request: Request) => Promise<Response>;
 function connectOrExit(config: Config, log: Logger, handler: Promise<Handler>): Connections {
   const { address, port } = config;
   try {
-    return new Connections(() => listen(config, log, handler));
+    return new Connections(() => listen(config, log, handler), log);
   } catch (error) {
     const reason = error instanceof Deno.errors.AddrInUse
       ? "the address is in use"
@@ -77,6 +77,7 @@ async function main(): Promise<void> {
   const connections = connectOrExit(config, log, handler.promise);
   const agent = createAgent({ config, log, connections });
   agent.freeze.thawFormer();
+  await agent.fsFreeze.thawFormer();
   for (const subsystem of agent.subsystems) {
     const { name } = subsystem;
     // Without one of them the agent serves the rest.
@@ -95,6 +96,7 @@ async function main(): Promise<void> {
     setTimeout(() => Deno.exit(1), STOP_BUDGET_MS);
     connections.close();
     agent.coordinator.stop();
+    await agent.fsFreeze.stop();
     for (const subsystem of agent.subsystems.toReversed()) {
       await subsystem.stop().catch((error) =>
         agent.log.error("subsystem did not stop", { name: subsystem.name, reason: String(error) })
