@@ -5,7 +5,8 @@
 
 import type { Agent } from "../agent.ts";
 import type { RpcHandler } from "../rpc/mount.ts";
-import { refuse } from "./auth_gate.ts";
+import { AgentError, Code } from "../errors.ts";
+import { isExempt, refuse } from "./auth_gate.ts";
 import { addCorsHeaders, isPreflight, preflightResponse } from "./cors.ts";
 import { errorResponse, responseForError } from "./errors.ts";
 import { rawTarget } from "./raw_target.ts";
@@ -52,9 +53,19 @@ export function createRouter(options: RouterOptions): (request: Request) => Prom
     const { path, search } = target;
     const refusal = refuse(request, path, agent.token, agent.dialect);
     if (refusal !== null) return refusal;
-    const response = await dispatch(request, path, search);
-    if (response.status !== 401 && !PAUSE_SIDE.has(path)) agent.coordinator.onRequest();
-    return response;
+    if (PAUSE_SIDE.has(path)) return await dispatch(request, path, search);
+    // Who brings no token yet is checked by the route; one that fails there wakes nothing.
+    const resume = agent.coordinator.requestArrived();
+    if (!isExempt(request.method, path, agent.dialect)) resume();
+    try {
+      const response = await dispatch(request, path, search);
+      if (response.status !== 401) resume();
+      return response;
+    } catch (error) {
+      const refused = error instanceof AgentError && error.code === Code.Unauthenticated;
+      if (!refused) resume();
+      throw error;
+    }
   }
 
   async function dispatch(request: Request, path: string, search: string): Promise<Response> {

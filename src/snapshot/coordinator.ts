@@ -4,7 +4,7 @@
  * wait for each other and none is lost. What starts a transition:
  *
  *   prepare        POST /snapshot/prepare: stills everything that ticks or holds a socket
- *   onRequest      any request but the pause-side ones takes the work up again
+ *   requestArrived any request but the pause-side ones takes the work up again
  *   onHealth       the same, but only when a restore is detected: hosts ask between the two
  *   onInit         the host says that the guest runs: work, thaw, streams from before ended
  *   the fall-back  nobody called for 5 s after the last pause-side call: the pause was given up
@@ -104,9 +104,19 @@ export class Coordinator {
     this.#freezeWatchdog = setTimeout(() => this.#thawForgotten(), freezeWatchdogMs);
   }
 
-  /** Any request but the pause-side ones, /health and /init. */
-  onRequest(): void {
-    if (this.#state === "quiesced" || this.#state === "quiescing") this.#background("request");
+  /**
+   * A request came in, any but the pause-side ones, /health and /init. Returns what takes the
+   * work up again, to be called once the request has passed its check: idempotent, and without
+   * effect when a pause began after the request came.
+   */
+  requestArrived(): () => void {
+    const prepares = this.#prepares;
+    let done = false;
+    return () => {
+      if (done || prepares !== this.#prepares) return;
+      done = true;
+      if (this.#state === "quiesced" || this.#state === "quiescing") this.#background("request");
+    };
   }
 
   /** GET /health: hosts ask it between prepare and pause, and as the first thing after a restore. */
@@ -147,11 +157,11 @@ export class Coordinator {
     return this.#ports.freezer.thaw();
   }
 
-  /** Nothing is to run any more when the agent stops. */
+  /** Nothing is to run any more when the agent stops, and nobody would thaw the workload. */
   stop(): void {
     clearTimeout(this.#fallback);
-    clearTimeout(this.#freezeWatchdog);
     clearTimeout(this.#renewal);
+    this.thaw();
   }
 
   describe(): SnapshotState {

@@ -84,18 +84,33 @@ export class RestoreDetection {
     this.#told = null;
     this.#host = null;
     this.#instance = null;
-    if (this.#hasRtc) this.#rtc = this.#readRtc();
-    if (this.#hasGeneration) this.#generation = this.#ports.view.readSync("vmgenid");
+    this.#rtc = this.#readRtc();
+    this.#generation = this.#hasGeneration ? this.#read("vmgenid") : null;
   }
 
-  #readRtc(): Reading {
-    const seconds = Number(this.#ports.view.readSync("rtc_since_epoch"));
-    return { outsideMs: seconds * 1000, steadyMs: this.#ports.steady() };
+  /** Null when it can't be read: a clock that was never set says EINVAL (rtc(4)). */
+  #read(name: "rtc_since_epoch" | "vmgenid"): string | null {
+    try {
+      return this.#ports.view.readSync(name);
+    } catch {
+      // The source says nothing for now; the others do.
+      return null;
+    }
+  }
+
+  #readRtc(): Reading | null {
+    const text = this.#hasRtc ? this.#read("rtc_since_epoch") : null;
+    if (text === null || !/^\d+\s*$/.test(text)) return null;
+    return { outsideMs: Number(text) * 1000, steadyMs: this.#ports.steady() };
   }
 
   #rtcJumped(): boolean {
-    if (this.#rtc === null) return false;
     const now = this.#readRtc();
+    if (now === null) return false;
+    if (this.#rtc === null) {
+      this.#rtc = now;
+      return false;
+    }
     const jumped = wasPaused(this.#rtc, now);
     // A reference is kept for a while: looks in quick succession would lose a pause in rounding.
     const isOld = now.steadyMs - this.#rtc.steadyMs > REFERENCE_MS;
@@ -104,6 +119,10 @@ export class RestoreDetection {
   }
 
   #generationChanged(): boolean {
-    return this.#hasGeneration && this.#ports.view.readSync("vmgenid") !== this.#generation;
+    if (!this.#hasGeneration) return false;
+    const now = this.#read("vmgenid");
+    const changed = now !== null && this.#generation !== null && now !== this.#generation;
+    this.#generation = now ?? this.#generation;
+    return changed;
   }
 }

@@ -130,3 +130,37 @@ Deno.test("streams of an epoch and before are ended, later ones and ended ones a
   assertEquals(streams.endUntil(epoch, "restored"), 0);
   assertEquals(streams.count, 1);
 });
+
+Deno.test("a source that can't be read says nothing, and is taken up when it can", () => {
+  const files: Record<string, string> = {};
+  let steadyMs = 0;
+  const detection = new RestoreDetection({
+    view: {
+      has: () => true,
+      readSync(name) {
+        const text = files[name];
+        if (text === undefined) throw new Error("Invalid argument");
+        return text;
+      },
+    },
+    steady: () => steadyMs,
+  });
+  const looks: [ms: number, rtc: string | undefined, vmgenid: string | undefined, unknown][] = [
+    [100, undefined, undefined, null],
+    [200, "garbage\n", undefined, null],
+    [300, "1000\n", undefined, null],
+    [400, undefined, "a", null],
+    [500, "1060\n", "a", "rtc"],
+    [600, undefined, undefined, null],
+    [700, undefined, "a", null],
+    [800, undefined, "b", "vmgenid"],
+  ];
+  for (const [ms, rtc, vmgenid, expected] of looks) {
+    steadyMs = ms;
+    for (const [name, text] of [["rtc_since_epoch", rtc], ["vmgenid", vmgenid]] as const) {
+      if (text === undefined) delete files[name];
+      else files[name] = text;
+    }
+    assertEquals(detection.check(), expected, `${ms}`);
+  }
+});
