@@ -45,10 +45,21 @@ export class AccessToken {
 
   /** Whether `given` is the token. False when none is set. */
   matches(given: string): boolean {
-    if (this.#bytes === null) return false;
-    const bytes = encoder.encode(given);
-    const same = equalBytes(bytes, this.#bytes);
-    bytes.fill(0);
+    return this.#matches(encoder.encode(given));
+  }
+
+  /**
+   * Whether a header's value is the token, sent as UTF-8.
+   *
+   * @param value as `Headers` gives it: one character for each byte
+   */
+  matchesHeader(value: string): boolean {
+    return this.#matches(Uint8Array.from(value, (character) => character.charCodeAt(0)));
+  }
+
+  #matches(given: Uint8Array): boolean {
+    const same = this.#bytes !== null && equalBytes(given, this.#bytes);
+    given.fill(0);
     return same;
   }
 

@@ -60,7 +60,7 @@ export async function checkFileAccess(access: FileAccess, token: AccessToken): P
   const expiration = parseExpiration(access.expiration);
   if (!token.isSet) return;
   if (access.tokenHeader !== null && access.tokenHeader !== "") {
-    if (token.matches(access.tokenHeader)) return;
+    if (token.matchesHeader(access.tokenHeader)) return;
     throw unauthenticated("access token present in header but does not match");
   }
   if (access.signature === null) throw unauthenticated("missing signature query parameter");

@@ -36,6 +36,6 @@ export function refuse(
 ): Response | null {
   if (!token.isSet || isExempt(request.method, path, dialect)) return null;
   const given = request.headers.get(TOKEN_HEADER);
-  if (given !== null && token.matches(given)) return null;
+  if (given !== null && token.matchesHeader(given)) return null;
   return errorResponse(401, "unauthorized access, please provide a valid access token");
 }

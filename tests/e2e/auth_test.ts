@@ -169,3 +169,13 @@ Deno.test("a cleared token opens the agent again, another one closes it to the f
   assertEquals((await callInit(agent, { accessToken: TOKEN })).status, 204);
   await readEnvs(agent, TOKEN);
 });
+
+Deno.test("a token beyond ASCII is taken as the UTF-8 that clients send", async () => {
+  await using agent = await startAgent();
+  const token = "tökén-мир";
+  assertEquals((await callInit(agent, { accessToken: token })).status, 204);
+  assertEquals(await raw(agent, "GET /envs", `X-Access-Token: ${token}`), 200);
+  assertEquals(await raw(agent, "GET /envs", "X-Access-Token: tokn-"), 401);
+  assertEquals(await raw(agent, "GET /files?path=/etc", `X-Access-Token: ${token}`), 403);
+  assertEquals(await raw(agent, "GET /files?path=/etc", `X-Access-Token: ${token}x`), 401);
+});

@@ -52,3 +52,18 @@ Deno.test("while a token is set, only the listed requests pass without it", () =
   assertEquals(passes("POST", "/snapshot/prepare", "wrenn"), true);
   assertEquals(passes("GET", "/snapshot/prepare", "wrenn"), false);
 });
+
+Deno.test("a token beyond ASCII passes as the UTF-8 that clients send", () => {
+  const token = new AccessToken();
+  token.set("tökén-мир");
+  const passes = (value: string) => {
+    const given = request("http://h/envs");
+    given.headers.set("x-access-token", value);
+    return refuse(given, "/envs", token, DIALECTS.e2b) === null;
+  };
+  // Headers hold one character for each byte.
+  const sent = String.fromCharCode(...new TextEncoder().encode("tökén-мир"));
+  assertEquals(passes(sent), true);
+  assertEquals(passes(sent + "x"), false);
+  assertEquals(passes("tok-1"), false);
+});
