@@ -51,14 +51,19 @@ export class Cgroups {
     Deno.mkdirSync(this.folder(name), { recursive: true });
   }
 
-  /** Makes a group; false when there is one of that name. */
+  /**
+   * Makes a group, and the one above it where somebody removed that; false when there is one of
+   * that name.
+   */
   createNew(name: string): boolean {
     try {
       Deno.mkdirSync(this.folder(name));
       return true;
     } catch (error) {
       if (error instanceof Deno.errors.AlreadyExists) return false;
-      throw error;
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+      this.create(name);
+      return true;
     }
   }
 

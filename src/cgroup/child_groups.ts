@@ -3,7 +3,7 @@
  * removed with its process, or once the last background descendant has gone.
  */
 
-import { fromOsError } from "../errors.ts";
+import { AgentError, Code } from "../errors.ts";
 import type { Cgroups } from "./cgroup2.ts";
 
 /** How often groups are tried again in which something lives on. */
@@ -32,14 +32,19 @@ export class ChildGroups {
   /**
    * Makes a group below `user` or `ptys`.
    *
-   * @throws {AgentError} when the kernel makes no more
+   * @throws {AgentError} resource_exhausted when the kernel makes no more, or the whole tree is gone
    */
   create(parent: "user" | "ptys"): ChildGroup {
     let name: string;
     try {
       do name = `${parent}/${++this.#last}`; while (!this.#cgroups.createNew(name));
     } catch (error) {
-      throw fromOsError(error, `cannot make a cgroup in ${parent}`);
+      const reason = (error as Error).message;
+      throw new AgentError(
+        Code.ResourceExhausted,
+        `cannot make a cgroup in ${parent}, start the agent with --no-cgroups: ${reason}`,
+        { cause: error },
+      );
     }
     return {
       procsFile: this.#cgroups.procsFile(name),

@@ -17,6 +17,8 @@ import {
 export interface FreezeOptions {
   maxCgroups?: number;
   maxWaitMs?: number;
+  /** Ends the wait. */
+  signal?: AbortSignal;
 }
 
 export interface FreezeServicePorts {
@@ -53,7 +55,7 @@ export class FreezeService {
     const selection = mode === "legacy"
       ? legacySelection(cgroups.root)
       : hierarchySelection(this.#tree(cgroups, maxCgroups(options.maxCgroups)));
-    return this.#freezer.freeze(mode, selection, options.maxWaitMs);
+    return this.#freezer.freeze(mode, selection, options.maxWaitMs, options.signal);
   }
 
   thaw(): FreezeAudit | null {

@@ -74,12 +74,14 @@ export class Freezer {
 
   /**
    * Freezes what is selected, and waits for it when `maxWaitMs` is given. A group that will not
-   * stop is reported, never an error. A second freeze adds to the first.
+   * stop is reported, never an error. A second freeze adds to the first. A thaw ends the wait, and
+   * so does `signal`: nothing is undone then.
    */
   async freeze(
     mode: FreezeMode,
     selection: Selection,
     maxWaitMs: number | undefined,
+    signal?: AbortSignal,
   ): Promise<FreezeResult> {
     const begun = performance.now();
     const mine = new Set(this.#frozen?.folders);
@@ -99,7 +101,8 @@ export class Freezer {
 
     const waited = performance.now();
     let left = requested.filter((folder) => isFrozen(folder) === false);
-    while (left.length > 0 && performance.now() - waited < (maxWaitMs ?? 0)) {
+    const isWanted = () => this.#frozen !== null && !signal?.aborted;
+    while (left.length > 0 && isWanted() && performance.now() - waited < (maxWaitMs ?? 0)) {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       left = left.filter((folder) => isFrozen(folder) === false);
     }

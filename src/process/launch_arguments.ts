@@ -7,6 +7,9 @@ import { packEnvironment } from "./environment.ts";
 /** Longest single argument or variable, without its NUL (MAX_ARG_STRLEN, linux/binfmts.h). */
 const MAX_STRING_BYTES = 131_071;
 
+/** Longest path, without its NUL (PATH_MAX, linux/limits.h). */
+const MAX_PATH_BYTES = 4095;
+
 /** What `launch probe` found. */
 export interface Machine {
   /** Of the agent itself. */
@@ -66,17 +69,24 @@ export function parseProbe(text: string, own: { uid: number; gid: number }): Mac
 
 const encoder = new TextEncoder();
 
-function check(text: string, what: string, extraBytes = 0): void {
+interface Room {
+  maxBytes?: number;
+  /** What is passed together with the text. */
+  extraBytes?: number;
+}
+
+function check(text: string, what: string, room: Room = {}): void {
+  const { maxBytes = MAX_STRING_BYTES, extraBytes = 0 } = room;
   if (text.includes("\0")) {
     throw new AgentError(Code.InvalidArgument, `${what} contains a NUL character`);
   }
   // A UTF-16 unit is 3 bytes of UTF-8 at most, so most strings need no count.
-  if (text.length * 3 + extraBytes <= MAX_STRING_BYTES) return;
+  if (text.length * 3 + extraBytes <= maxBytes) return;
   const bytes = encoder.encode(text).length + extraBytes;
-  if (bytes > MAX_STRING_BYTES) {
+  if (bytes > maxBytes) {
     throw new AgentError(
       Code.InvalidArgument,
-      `${what} is ${bytes} bytes long: Linux passes ${MAX_STRING_BYTES} at most`,
+      `${what} is ${bytes} bytes long: Linux passes ${maxBytes} at most`,
     );
   }
 }
@@ -106,12 +116,14 @@ function identity(user: LaunchRequest["user"], machine: Machine): string[] {
 export function launchArguments(request: LaunchRequest, machine: Machine): LaunchArguments {
   const { cmd, args, cwd, environment, terminal, user } = request;
   check(cmd, "cmd");
-  check(cwd, "cwd");
+  // The launcher looks at each folder of a path that it can't enter.
+  check(cwd, "cwd", { maxBytes: MAX_PATH_BYTES });
   args.forEach((argument, i) => check(argument, `argument ${i + 1}`));
   for (const [name, value] of environment) {
     check(name, "the name of an environment variable");
     // The launcher's own name for it counts as well: DENVD_12345=.
-    check(value, `environment variable ${name}`, Math.max(encoder.encode(name).length, 11) + 1);
+    const extraBytes = Math.max(encoder.encode(name).length, 11) + 1;
+    check(value, `environment variable ${name}`, { extraBytes });
   }
   const packed = packEnvironment(environment, machine.split);
   check(packed.template, "the list of environment variable names");

@@ -1,13 +1,16 @@
 /**
  * When a process may be called ended although a descendant still holds its output: after the
  * leader's exit, once nothing came for a while. Time in which the agent itself waits for a slow
- * subscriber does not count, since more may be in the pipe.
+ * subscriber does not count, since more may be in the pipe; only a killed process ends without
+ * waiting on, so that one reader that stalls keeps nobody else from its end.
  */
 
 /** Waited after the leader's exit for more output of descendants. */
 const QUIET_MS = 2000;
 /** Drained at most after a kill, in which descendants are meant to end as well. */
 const KILLED_MS = 100;
+/** What a killed process waits for a slow subscriber on top of that. */
+const KILLED_BUSY_MS = 2000;
 
 export class Quiet {
   /** Resolves when every stream is at its end, or quiet for long enough after the exit. */
@@ -29,7 +32,7 @@ export class Quiet {
   /** Output has come and is being handed out. */
   enter(): void {
     this.#busy++;
-    clearTimeout(this.#timer);
+    this.#arm();
   }
 
   /** It has been handed out. */
@@ -63,9 +66,13 @@ export class Quiet {
 
   #arm(): void {
     clearTimeout(this.#timer);
-    if (!this.#exited || this.#busy > 0) return;
-    const left = this.#until === undefined ? QUIET_MS : this.#until - performance.now();
-    this.#timer = setTimeout(() => this.#finish(), left);
+    if (!this.#exited) return;
+    if (this.#until !== undefined) {
+      const end = this.#until + (this.#busy > 0 ? KILLED_BUSY_MS : 0);
+      this.#timer = setTimeout(() => this.#finish(), Math.max(0, end - performance.now()));
+    } else if (this.#busy === 0) {
+      this.#timer = setTimeout(() => this.#finish(), QUIET_MS);
+    }
   }
 
   #finish(): void {

@@ -59,7 +59,7 @@ export async function spawnInTerminal(options: SpawnTerminalOptions): Promise<Sp
   let terminal: Terminal | undefined;
   try {
     const owner = Deno.uid() === 0 ? request.user.uid : undefined;
-    terminal = await Terminal.open(config, { owner, procsFile: group?.procsFile });
+    terminal = await Terminal.open(config, { owner, procsFile: group?.procsFile, signal });
     const launched = await launcher.launch(
       { ...request, terminal: { path: terminal.path, ...size } },
       { stdin: true, signal, go: terminal.ready },
@@ -73,10 +73,7 @@ export async function spawnInTerminal(options: SpawnTerminalOptions): Promise<Sp
       outputs: [{ kind: "pty", reader: output }],
       input,
       dropped: launched.dropped,
-      resize(size) {
-        checkSize(size);
-        return launcher.resize(path, size);
-      },
+      resize: inOrder((size) => launcher.resize(path, size)),
       release: () => hangUp(terminal, group),
     };
   } catch (error) {
@@ -84,6 +81,17 @@ export async function spawnInTerminal(options: SpawnTerminalOptions): Promise<Sp
     hangUp(terminal, group);
     throw error;
   }
+}
+
+/** Sizes are set one after another: the last one that was asked for stays. */
+function inOrder(resize: (size: TerminalSize) => Promise<void>): Spawned["resize"] {
+  let last: Promise<void> = Promise.resolve();
+  return (size) => {
+    checkSize(size);
+    const turn = last.then(() => resize(size));
+    last = turn.catch(() => {}); // its caller is told; the next one is not concerned
+    return turn;
+  };
 }
 
 async function hangUp(terminal: Terminal | undefined, group: ChildGroup | undefined) {

@@ -33,6 +33,8 @@ export interface TerminalOptions {
   owner: number | undefined;
   /** cgroup.procs file of the group for the carriers. */
   procsFile?: string;
+  /** Ends the attempt, also where its group is frozen. */
+  signal?: AbortSignal;
 }
 
 export class Terminal {
@@ -69,12 +71,17 @@ export class Terminal {
     // From here on: a status that rejects while nobody waits would end the agent.
     const ended = waitForEnd(master);
     const messages = new ChunkReader(master.stderr);
+    const abort = () => killLeader(master);
+    options.signal?.addEventListener("abort", abort);
+    if (options.signal?.aborted) abort();
     const said = await lineMatching(messages, / PTY is (\/\S+)$/);
+    options.signal?.removeEventListener("abort", abort);
     if (said.match === undefined) {
       killLeader(master);
       messages.close();
       master.stdin.abort().catch(() => {}); // its process is gone
       master.stdout.cancel().catch(() => {}); // its process is gone
+      options.signal?.throwIfAborted();
       throw new AgentError(Code.FailedPrecondition, `no terminal: ${said.last || "no reason"}`);
     }
     const ready = lineMatching(messages, /^(READY)$/).then(({ match, last }) => {

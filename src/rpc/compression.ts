@@ -21,7 +21,10 @@ export const gzipCompression: Compression = {
     if (bytes.length === 0) return Promise.resolve(new Uint8Array());
     return new Promise((resolve, reject) => {
       gunzip(bytes, { maxOutputLength: readMaxBytes }, (error, plain) => {
-        if (error) {
+        if ((error as { code?: string } | null)?.code === "ERR_BUFFER_TOO_LARGE") {
+          const message = `the request is over ${readMaxBytes} bytes once unpacked`;
+          reject(new ConnectError(message, Code.ResourceExhausted));
+        } else if (error) {
           reject(
             new ConnectError(`request is not valid gzip: ${error.message}`, Code.InvalidArgument),
           );

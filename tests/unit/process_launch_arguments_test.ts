@@ -107,3 +107,13 @@ Deno.test("the probe's lines are read; what is missing is off", () => {
     ...{ drop: undefined, split: false, nice: undefined },
   });
 });
+
+Deno.test("a cwd that no path can be is refused before anything looks for it", () => {
+  const deep = (bytes: number) => "/" + "a/".repeat(bytes / 2).slice(0, bytes - 1);
+  launchArguments(request({ cwd: deep(4095) }), machine);
+  assertThrows(
+    () => launchArguments(request({ cwd: deep(4096) }), machine),
+    AgentError,
+    "cwd is 4096 bytes long",
+  );
+});

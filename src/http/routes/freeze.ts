@@ -26,7 +26,8 @@ export function freezeRoute(agent: Agent): RouteHandler {
     const mode = modeOf(url);
     const maxCgroups = numberOf(url, "maxCgroups");
     const maxWaitMs = numberOf(url, "maxWaitMs");
-    const result = await agent.freeze.freeze(mode, { maxCgroups, maxWaitMs });
+    const { signal } = request;
+    const result = await agent.freeze.freeze(mode, { maxCgroups, maxWaitMs, signal });
     agent.coordinator.notePauseSide();
     return maxWaitMs === undefined ? new Response(null, { status: 204 }) : Response.json(result);
   };
