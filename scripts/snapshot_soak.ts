@@ -105,7 +105,8 @@ async function selfTest(args: SoakArguments, options: SoakOptions): Promise<bool
       throw new CannotRun(`--only ${name}: one of ${Object.keys(SABOTAGES).join(", ")} is needed`);
     }
     await using soak = await Soak.boot(options);
-    const { violations } = await soak.cycle(index + 1, sabotage);
+    const { violations } = await soak.cycle(index + 1, sabotage)
+      .catch((error) => lost(args, index + 1, error));
     const told = violations.find(({ check }) => check === sabotage.check);
     all &&= told !== undefined;
     console.log(`${told === undefined ? "SILENT" : "told"}  ${name}: ${sabotage.what}`);

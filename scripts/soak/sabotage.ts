@@ -3,6 +3,7 @@
  * of its own and fails when the check named here stays silent.
  */
 
+import { AGENT_PORT } from "../vm/driver.ts";
 import type { FakeMmds } from "../mmds.ts";
 import { tokenHash } from "../../src/auth/token_hash.ts";
 import type { Guest } from "./guest.ts";
@@ -37,17 +38,20 @@ async function leave(guest: Guest, command: string): Promise<void> {
 }
 
 /**
- * A Perl program that takes a copy of the agent's socket with a given inode and keeps it:
- * pidfd_open is system call 434, pidfd_getfd 438.
+ * A Perl program that takes copies of the agent's connections (not of its listener) and keeps
+ * them: pidfd_open is system call 434, pidfd_getfd 438.
  */
-const HOLD_SOCKETS = `
-  my $agent = $ARGV[0];
-  my $pidfd = syscall(434, $agent + 0, 0);
+const HOLD_CONNECTIONS = `
+  my $agent = $ARGV[0] + 0;
+  my $port = sprintf ":%04X", ${AGENT_PORT};
+  open my $table, "<", "/proc/net/tcp" or die;
+  my %wanted = map { (split)[9] => 1 } grep { (split)[1] =~ /$port$/ && (split)[3] eq "01" } <$table>;
+  my $pidfd = syscall 434, $agent, 0;
   for my $fd (map { m{/(\\d+)$} } glob "/proc/$agent/fd/*") {
-    my $link = readlink "/proc/$agent/fd/$fd" or next;
-    syscall(438, $pidfd, $fd + 0, 0) if $link =~ /^socket/;
+    my ($inode) = (readlink "/proc/$agent/fd/$fd" // "") =~ /^socket:.(\\d+)/ or next;
+    syscall 438, $pidfd, $fd + 0, 0 if $wanted{$inode};
   }
-  sleep 60;
+  sleep 120;
 `;
 
 export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
@@ -150,15 +154,13 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
       await new Promise((resolve) => setTimeout(resolve, 300));
     },
   },
-  "second-poller": {
-    what: "something else polls the metadata service without a pause",
+  "pollers-hang": {
+    what: "five connections to the metadata service hang",
     check: "pollers",
     async afterInit({ guest }) {
-      const once = "exec 3<>/dev/tcp/169.254.169.254/80; exec 3>&-";
-      for (let index = 0; index < 3; index++) {
-        await leave(guest, `exec bash -c "while :; do ${once}; done"`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 3000));
+      const open = "exec 3<>/dev/tcp/169.254.169.254/80; sleep 60";
+      await leave(guest, `exec bash -c "for n in 1 2 3 4 5; do (${open}) & done; wait"`);
+      await new Promise((resolve) => setTimeout(resolve, 1000));
     },
   },
   "clock-shifted": {
@@ -172,7 +174,7 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     what: "a socket of the agent from before the snapshot is kept open",
     check: "connections",
     async beforePause({ guest }) {
-      await guest.upload("/data/soak/hold.pl", new TextEncoder().encode(HOLD_SOCKETS));
+      await guest.upload("/data/soak/hold.pl", new TextEncoder().encode(HOLD_CONNECTIONS));
       await leave(guest, "exec perl /data/soak/hold.pl $(cat /run/denvd.pid)");
       await new Promise((resolve) => setTimeout(resolve, 1000));
     },
@@ -195,10 +197,19 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
       await response.body?.cancel();
     },
   },
-  "no-init": {
-    what: "the host forgets prepare and /init, so two clones draw the same",
+  "random-fixed": {
+    what: "the kernel's random source gives every clone the same",
     check: "random",
-    plan: { pauseSide: "nothing", clones: 2, restMs: 0, healthFirst: true },
+    plan: { clones: 2 },
+    async beforePause({ guest }) {
+      await guest.shell(
+        "head -c 65536 /dev/zero >/run/fixed; mount --bind /run/fixed /dev/urandom",
+      );
+    },
+  },
+  "no-init": {
+    what: "the host forgets /init",
+    check: "healthy",
     beforeInit: () => Promise.resolve(false),
   },
   "left-frozen": {
