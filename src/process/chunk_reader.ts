@@ -1,12 +1,10 @@
 /**
- * Reads a child's output. The buffer grows while reads fill it, so that a process which says
- * little costs little, and is used over and over until a read is worth handing on whole.
+ * Reads a child's output. One buffer is used over and over: what a read gives is lent until the
+ * next one. It grows while reads fill it, so that a process which says little costs little.
  */
 
 const FIRST_BYTES = 4 * 1024;
 const MOST_BYTES = 64 * 1024; // what a pipe holds: more never comes at once
-/** Below this a copy is cheaper than a new buffer. */
-const COPY_BELOW_BYTES = 16 * 1024;
 
 export class ChunkReader {
   readonly #reader: ReadableStreamBYOBReader;
@@ -17,7 +15,7 @@ export class ChunkReader {
     this.#reader = stream.getReader({ mode: "byob" });
   }
 
-  /** The next bytes, the caller's to keep; null at the end. */
+  /** The next bytes, until the next read takes them back; null at the end. */
   async read(): Promise<Uint8Array | null> {
     const back = this.#pushedBack;
     if (back !== undefined) {
@@ -27,15 +25,9 @@ export class ChunkReader {
     const { value, done } = await this.#reader.read(this.#buffer);
     if (done || value === undefined) return null;
     const size = value.buffer.byteLength;
-    if (value.length === size && size < MOST_BYTES) {
-      this.#buffer = new Uint8Array(Math.min(size * 4, MOST_BYTES));
-      return value;
-    }
-    if (value.length < COPY_BELOW_BYTES) {
-      this.#buffer = new Uint8Array(value.buffer);
-      return value.slice();
-    }
-    this.#buffer = new Uint8Array(size);
+    this.#buffer = value.length === size && size < MOST_BYTES
+      ? new Uint8Array(Math.min(size * 4, MOST_BYTES))
+      : new Uint8Array(value.buffer);
     return value;
   }
 

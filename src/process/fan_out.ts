@@ -3,6 +3,8 @@
  * subscription on, in order, once. A publisher waits while a subscriber has too much unread, so
  * a slow one slows the process; one that is closed is forgotten at once, also while a publisher
  * waits for it. What waits is bounded: no promise outlives the hand-off it stands for.
+ * The bytes of an event are lent to whoever publishes it, so a subscription makes of it, then
+ * and there, what its reader gets.
  */
 
 import type { ProcessEnd } from "./exit_status.ts";
@@ -18,17 +20,25 @@ export type ProcessEvent =
 const ROOM_BYTES = 64 * 1024;
 const ROOM_EVENTS = 64;
 
-export class Subscription {
-  #queue: ProcessEvent[] = [];
+/** Makes what a reader gets of an event, with no part of it in the event's bytes. */
+export type Take<T> = (event: ProcessEvent) => T;
+
+const copy: Take<ProcessEvent> = (event) =>
+  event.type === "data" ? { ...event, bytes: event.bytes.slice() } : event;
+
+export class Subscription<T = ProcessEvent> {
+  #queue: { item: T; bytes: number }[] = [];
   #bytes = 0;
   #closed = false;
   #failure: Error | undefined;
   #wakeReader: (() => void) | undefined;
   #wakePublishers: (() => void)[] = [];
-  readonly #forget: (subscription: Subscription) => void;
+  readonly #take: Take<T>;
+  readonly #forget: (subscription: Subscription<T>) => void;
 
   /** @param forget takes the subscription off its fan-out */
-  constructor(forget: (subscription: Subscription) => void) {
+  constructor(take: Take<T>, forget: (subscription: Subscription<T>) => void) {
+    this.#take = take;
     this.#forget = forget;
   }
 
@@ -39,8 +49,9 @@ export class Subscription {
   /** Adds an event; whoever adds then waits for room. */
   push(event: ProcessEvent): void {
     if (this.#closed) return;
-    this.#queue.push(event);
-    if (event.type === "data") this.#bytes += event.bytes.length;
+    const bytes = event.type === "data" ? event.bytes.length : 0;
+    this.#queue.push({ item: this.#take(event), bytes });
+    this.#bytes += bytes;
     this.#wake();
   }
 
@@ -55,17 +66,17 @@ export class Subscription {
   }
 
   /**
-   * The next event; undefined when there will be none.
+   * What was made of the next event; undefined when there will be none.
    *
    * @throws what {@link fail} was given, after the events before it
    */
-  async next(): Promise<ProcessEvent | undefined> {
+  async next(): Promise<T | undefined> {
     while (true) {
-      const event = this.#queue.shift();
-      if (event !== undefined) {
-        if (event.type === "data") this.#bytes -= event.bytes.length;
+      const next = this.#queue.shift();
+      if (next !== undefined) {
+        this.#bytes -= next.bytes;
         if (this.hasRoom) this.#release();
-        return event;
+        return next.item;
       }
       if (this.#failure !== undefined) throw this.#failure;
       if (this.#closed) return undefined;
@@ -108,15 +119,21 @@ export class Subscription {
 }
 
 export class FanOut {
-  readonly #subscriptions = new Set<Subscription>();
+  readonly #subscriptions = new Set<Subscription<unknown>>();
 
   get size(): number {
     return this.#subscriptions.size;
   }
 
-  subscribe(): Subscription {
-    const subscription = new Subscription((gone) => this.#subscriptions.delete(gone));
-    this.#subscriptions.add(subscription);
+  /** Events from now on, as they are. */
+  subscribe(): Subscription;
+  /** Events from now on, as `take` makes them. */
+  subscribe<T>(take: Take<T>): Subscription<T>;
+  subscribe<T>(take: Take<T | ProcessEvent> = copy): Subscription<T | ProcessEvent> {
+    const subscription = new Subscription(take, (gone) => {
+      this.#subscriptions.delete(gone as Subscription<unknown>);
+    });
+    this.#subscriptions.add(subscription as Subscription<unknown>);
     return subscription;
   }
 

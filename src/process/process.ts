@@ -8,19 +8,12 @@
 import { AgentError, Code } from "../errors.ts";
 import type { ChunkReader } from "./chunk_reader.ts";
 import { type ProcessEnd, waitForEnd } from "./exit_status.ts";
-import { FanOut, type OutputKind, type Subscription } from "./fan_out.ts";
+import { FanOut, type OutputKind, type Subscription, type Take } from "./fan_out.ts";
 import type { InputKind } from "./input.ts";
 import { killLeader } from "./launcher.ts";
 import { Quiet } from "./quiet.ts";
 import type { Spawned } from "./spawn.ts";
 import type { TerminalSize } from "./terminal.ts";
-
-/** Largest pieces on the wire. */
-const CHUNK_BYTES: Readonly<Record<OutputKind, number>> = {
-  stdout: 32 * 1024,
-  stderr: 32 * 1024,
-  pty: 16 * 1024,
-};
 
 /** How long a signal waits for the process to be reaped: a handler may take its time. */
 const TERMINATE_MS = 50;
@@ -82,9 +75,9 @@ export class RunningProcess {
     if (life?.aborted) kill();
   }
 
-  /** Events from now on. */
-  subscribe(): Subscription {
-    return this.#fanOut.subscribe();
+  /** Events from now on, as `take` makes them. */
+  subscribe<T>(take: Take<T>): Subscription<T> {
+    return this.#fanOut.subscribe(take);
   }
 
   /** Ends every subscription with an error; the process lives on. */
@@ -163,14 +156,10 @@ export class RunningProcess {
   }
 
   async #pump(kind: OutputKind, reader: ChunkReader): Promise<void> {
-    const limit = CHUNK_BYTES[kind];
     try {
-      for (let chunk = await reader.read(); chunk !== null; chunk = await reader.read()) {
+      for (let bytes = await reader.read(); bytes !== null; bytes = await reader.read()) {
         this.#quiet.enter();
-        for (let at = 0; at < chunk.length; at += limit) {
-          const bytes = chunk.subarray(at, at + limit);
-          await this.#fanOut.publish({ type: "data", kind, bytes });
-        }
+        await this.#fanOut.publish({ type: "data", kind, bytes });
         this.#quiet.leave();
       }
     } catch {

@@ -10,7 +10,11 @@ import {
   createContextValues,
   type ServiceImpl,
 } from "@connectrpc/connect";
-import { universalServerRequestFromFetch } from "@connectrpc/connect/protocol";
+import {
+  type UniversalHandler,
+  universalServerRequestFromFetch,
+  type UniversalServerResponse,
+} from "@connectrpc/connect/protocol";
 import type { Agent } from "../agent.ts";
 import type { Filesystem } from "../gen/filesystem_pb.ts";
 import { Filesystem as FilesystemService } from "../gen/filesystem_pb.ts";
@@ -19,6 +23,8 @@ import { errorResponse } from "../http/errors.ts";
 import type { ResponseStreams } from "../snapshot/response_streams.ts";
 import { gzipCompression } from "./compression.ts";
 import { errorInterceptor } from "./errors.ts";
+import { answerFramed } from "./framed.ts";
+import { eventFrames, frameFormat, type FrameStream } from "./process/frame_stream.ts";
 
 export type RpcHandler = (request: Request) => Promise<Response>;
 
@@ -29,6 +35,10 @@ export const deadlineMs = createContextKey<number | undefined>(undefined);
 const READ_MAX_BYTES = 64 * 1024 * 1024;
 
 const TIMEOUT_HEADER = "connect-timeout-ms";
+const ACCEPT_HEADER = "connect-accept-encoding";
+
+/** Paths of the rpcs that carry the output of processes. */
+const FRAMED: ReadonlySet<string> = new Set(["/process.Process/Start", "/process.Process/Connect"]);
 
 export interface RpcServices {
   process: ServiceImpl<typeof ProcessService>;
@@ -52,25 +62,56 @@ export function mountRpcs(
   return new Map(router.handlers.map((handler) => [
     handler.requestPath,
     async (request: Request) => {
-      const universal = universalServerRequestFromFetch(request, { httpVersion: "1.1" });
-      const contextValues = createContextValues();
-      const header = takeDeadline(universal.header, (ms) => contextValues.set(deadlineMs, ms));
+      const respond = (answer: UniversalServerResponse) =>
+        toResponse(answer, handler, request, streams);
+      const format = FRAMED.has(handler.requestPath)
+        ? frameFormat(request.headers.get("content-type"))
+        : undefined;
       try {
-        const answer = await handler({ ...universal, header, contextValues });
-        if (answer.status >= 400 && answer.body === undefined) {
-          return plainRefusal(answer.status, request, handler.allowedMethods);
-        }
-        const { status, header: headers } = answer;
-        const body = handler.method.methodKind === "unary"
-          ? await wholeOf(answer.body)
-          : await streamOf(answer.body, streams);
-        return new Response(body, { status, headers });
+        if (format === undefined) return await respond(await call(handler, request));
+        return await answerFramed({
+          ...{ request, format, streams, respond },
+          answer: (frames, signal) => call(handler, request, { frames, signal }),
+        });
       } catch (error) {
         const { rawMessage } = ConnectError.from(error);
         return errorResponse(500, rawMessage);
       }
     },
   ]));
+}
+
+/** Has the library answer a request; with `framed` the events of a process go past it. */
+function call(
+  handler: UniversalHandler,
+  request: Request,
+  framed?: { frames: FrameStream; signal: AbortSignal },
+): Promise<UniversalServerResponse> {
+  const universal = universalServerRequestFromFetch(request, { httpVersion: "1.1" });
+  const contextValues = createContextValues();
+  const header = takeDeadline(universal.header, (ms) => contextValues.set(deadlineMs, ms));
+  if (framed === undefined) return handler({ ...universal, header, contextValues });
+  contextValues.set(eventFrames, framed.frames);
+  // Frames are not packed: packing is far slower than the way to the host.
+  const plain = new Headers(header);
+  plain.delete(ACCEPT_HEADER);
+  return handler({ ...universal, header: plain, contextValues, signal: framed.signal });
+}
+
+async function toResponse(
+  answer: UniversalServerResponse,
+  handler: UniversalHandler,
+  request: Request,
+  streams: ResponseStreams,
+): Promise<Response> {
+  if (answer.status >= 400 && answer.body === undefined) {
+    return plainRefusal(answer.status, request, handler.allowedMethods);
+  }
+  const { status, header: headers } = answer;
+  const body = handler.method.methodKind === "unary"
+    ? await wholeOf(answer.body)
+    : await streamOf(answer.body, streams);
+  return new Response(body, { status, headers });
 }
 
 /** The body of a unary answer: one piece, but for gRPC-Web, which adds its trailers. */

@@ -74,8 +74,8 @@ Deno.test("a subscriber that stalls stops the process; gone, it blocks nobody", 
 
 Deno.test("while one of two readers stalls both wait; then the other gets every byte", async () => {
   await using agent = await startAgent();
-  const lines = 3_000_000; // 23 MB, more than the sockets between hold
-  const script = `read -r _; seq ${lines}; exec sleep 1000`;
+  const lines = 1_500_000; // of 41 bytes: 61 MB, more than the sockets between hold
+  const script = `read -r _; seq -f %040.0f ${lines}; exec sleep 1000`;
   const stalled = await stall(agent, "Start", {
     process: { cmd: "sh", args: ["-c", script] },
     tag: "seq",
@@ -101,7 +101,8 @@ Deno.test("while one of two readers stalls both wait; then the other gets every 
     await new Promise((resolve) => setTimeout(resolve, 200));
     return same && last === text.length;
   });
-  const expected = Array.from({ length: lines }, (_, i) => `${i + 1}\n`).join("");
+  const expected = Array.from({ length: lines }, (_, i) => `${i + 1}\n`.padStart(41, "0"))
+    .join("");
   assertLess(text.length, expected.length);
 
   stalled.drop();

@@ -1,58 +1,76 @@
 /** The event stream of a process, as Start and Connect send it. */
 
-import { create } from "@bufbuild/protobuf";
-import { type ProcessEvent, ProcessEventSchema } from "../../gen/process_pb.ts";
-import type { ProcessEnd } from "../../process/exit_status.ts";
-import type { ProcessEvent as Event, Subscription } from "../../process/fan_out.ts";
-import { KeepaliveTimer } from "../keepalive.ts";
+import type { HandlerContext } from "@connectrpc/connect";
+import type { ProcessEvent } from "../../gen/process_pb.ts";
+import type { Subscription } from "../../process/fan_out.ts";
+import { keepaliveMs, KeepaliveTimer } from "../keepalive.ts";
+import { eventFrames } from "./frame_stream.ts";
+import { type StreamEvent, toMessages } from "./messages.ts";
 
-export function startEvent(pid: number): ProcessEvent {
-  return create(ProcessEventSchema, { event: { case: "start", value: { pid } } });
+/** Events as they are sent, one after another; undefined when there are no more. */
+export interface EventSource<T> extends Disposable {
+  next(): Promise<T | undefined>;
 }
 
-export function endEvent(end: ProcessEnd): ProcessEvent {
-  return create(ProcessEventSchema, { event: { case: "end", value: end } });
-}
+/**
+ * The start of a process that runs and then what its subscription gets, with keepalives, until
+ * its end or until the client goes. The subscription is closed with it.
+ */
+export class EventStream<T> implements EventSource<T> {
+  readonly #subscription: Subscription<T>;
+  readonly #signal: AbortSignal;
+  readonly #keepalive: KeepaliveTimer;
+  readonly #close = () => this.#subscription.close();
+  #first: T | undefined;
 
-function toMessage(event: Event): ProcessEvent {
-  switch (event.type) {
-    case "data":
-      return create(ProcessEventSchema, {
-        event: { case: "data", value: { output: { case: event.kind, value: event.bytes } } },
-      });
-    case "keepalive":
-      return create(ProcessEventSchema, { event: { case: "keepalive", value: {} } });
-    case "end":
-      return endEvent(event.end);
+  constructor(
+    first: T,
+    subscription: Subscription<T>,
+    context: Pick<HandlerContext, "requestHeader" | "signal">,
+  ) {
+    this.#first = first;
+    this.#subscription = subscription;
+    this.#signal = context.signal;
+    this.#signal.addEventListener("abort", this.#close);
+    if (this.#signal.aborted) this.#close();
+    this.#keepalive = new KeepaliveTimer(
+      keepaliveMs(context.requestHeader),
+      () => subscription.pushKeepalive(),
+    );
+  }
+
+  /** @throws what the subscription was failed with */
+  async next(): Promise<T | undefined> {
+    const event = this.#first ?? await this.#subscription.next();
+    this.#first = undefined;
+    this.#keepalive.touch();
+    return event;
+  }
+
+  [Symbol.dispose](): void {
+    this.#keepalive.stop();
+    this.#signal.removeEventListener("abort", this.#close);
+    this.#close();
   }
 }
 
-export interface StreamOptions {
-  pid: number;
-  keepaliveMs: number;
-  /** Aborts when the client goes away. */
-  signal: AbortSignal;
-}
-
-/** Sends start and then what the subscription gets, until its end or until the client goes. */
-export async function* eventStream(
-  subscription: Subscription,
-  options: StreamOptions,
-): AsyncGenerator<ProcessEvent> {
-  const { pid, signal } = options;
-  const close = () => subscription.close();
-  signal.addEventListener("abort", close);
-  if (signal.aborted) close();
-  const keepalive = new KeepaliveTimer(options.keepaliveMs, () => subscription.pushKeepalive());
-  try {
-    yield startEvent(pid);
-    for (let event = await subscription.next(); event; event = await subscription.next()) {
-      keepalive.touch();
-      yield toMessage(event);
-    }
-  } finally {
-    keepalive.stop();
-    signal.removeEventListener("abort", close);
-    close();
+/**
+ * Answers with the events that `open` gives, in the form that it is told to make. In the Connect
+ * protocol they go out as frames beside the library (frame_stream.ts) and nothing is yielded; in
+ * gRPC-Web, which ends its streams in another way, they are messages for it.
+ */
+export async function* sendEvents(
+  context: Pick<HandlerContext, "values" | "responseHeader">,
+  open: <T>(take: (event: StreamEvent) => T) => EventSource<T>,
+): AsyncGenerator<{ event: ProcessEvent }> {
+  const frames = context.values.get(eventFrames);
+  if (frames !== undefined) {
+    using events = open(frames.take);
+    await frames.send(events, context.responseHeader);
+    return;
+  }
+  using events = open(toMessages);
+  for (let told = await events.next(); told; told = await events.next()) {
+    for (const event of told) yield { event };
   }
 }

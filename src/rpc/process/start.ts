@@ -1,14 +1,12 @@
 /** Process.Start */
 
-import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Agent } from "../../agent.ts";
 import { AgentError, Code } from "../../errors.ts";
-import { type Process, StartResponseSchema } from "../../gen/process_pb.ts";
+import type { Process } from "../../gen/process_pb.ts";
 import { callerOf } from "../caller.ts";
 import { lifeOf } from "../deadline.ts";
-import { keepaliveMs } from "../keepalive.ts";
-import { eventStream } from "./events.ts";
+import { EventStream, sendEvents } from "./events.ts";
 
 export function start(agent: Agent): ServiceImpl<typeof Process>["start"] {
   return async function* (request, context) {
@@ -30,14 +28,16 @@ export function start(agent: Agent): ServiceImpl<typeof Process>["start"] {
       throw error;
     });
     process.ended.then(() => life.clear());
-    const subscription = process.subscribe();
-    life.signal.addEventListener("abort", () => subscription.fail(life.signal.reason));
-    process.run();
-    const events = eventStream(subscription, {
-      pid: process.pid,
-      keepaliveMs: keepaliveMs(context.requestHeader),
-      signal: context.signal,
+    yield* sendEvents(context, (take) => {
+      const subscription = process.subscribe(take);
+      life.signal.addEventListener("abort", () => subscription.fail(life.signal.reason));
+      const events = new EventStream(
+        take({ type: "start", pid: process.pid }),
+        subscription,
+        context,
+      );
+      process.run();
+      return events;
     });
-    for await (const event of events) yield create(StartResponseSchema, { event });
   };
 }
