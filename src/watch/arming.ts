@@ -132,12 +132,13 @@ export class Arming {
 
   /** Watches what is pending, as far as one new process goes. */
   async #arm(): Promise<void> {
-    const { tree, openRoot, skip } = this.options;
+    const { tree, openRoot, skip, recursive } = this.options;
     const fresh = [...this.#pending].filter((directory) => tree.holds(directory));
     this.#pending.clear();
     const taken = this.#toTakeOver(fresh.length);
     if (fresh.length + taken.length === 0) return;
-    using batch = await openBatch({ tree, openRoot, skip, fresh, taken, limit: this.#limit });
+    const limit = this.#limit;
+    using batch = await openBatch({ tree, openRoot, skip, recursive, fresh, taken, limit });
     this.#putBack(batch);
     if (batch.fresh.size === 0 && (fresh.length > 0 || batch.taken.size === 0)) return;
     if (this.#stopped) return;
@@ -203,12 +204,8 @@ export class Arming {
     if (!this.options.tree.holds(directory)) return false;
     const { tree, openRoot, skip } = this.options;
     using batch = await openBatch({
-      tree,
-      openRoot,
-      skip,
-      fresh: [],
-      taken: [directory],
-      limit: 1,
+      ...{ tree, openRoot, skip, recursive: false },
+      ...{ fresh: [], taken: [directory], limit: 1 },
     });
     return batch.taken.has(directory);
   }

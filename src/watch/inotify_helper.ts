@@ -43,6 +43,12 @@ export function startError(stderr: string): AgentError {
       `${INOTIFYWAIT} is too old: watching needs inotify-tools 3.22 or newer`,
     );
   }
+  if (/Couldn't watch .*: Permission denied/.test(stderr)) {
+    return new AgentError(
+      Code.PermissionDenied,
+      "cannot watch the directory: the agent's user may not read it",
+    );
+  }
   const reason = stderr.trim().split("\n").at(-1) ?? "";
   return new AgentError(Code.Internal, `${INOTIFYWAIT} ended: ${reason || "no reason given"}`);
 }

@@ -60,6 +60,8 @@ export interface BatchOptions {
   readonly limit: number;
   /** True paths that are not gone into. */
   readonly skip: (path: string) => boolean;
+  /** Whether to open what is in new directories as well. */
+  readonly recursive: boolean;
 }
 
 export interface Failure {
@@ -116,18 +118,15 @@ export async function openBatch(options: BatchOptions): Promise<Batch> {
     done.add(directory);
     try {
       if (directory.inode !== undefined && directory.inode !== inodeOf(folder)) {
-        fail(directory);
-        return;
+        if (directory.reporter !== undefined) return fail(directory);
+        tree.disown(directory);
       }
       if (fresh.has(directory)) {
         const known = tree.byInode(inodeOf(folder));
-        if (known !== undefined && known !== directory) {
-          fail(directory, known);
-          return;
-        }
-        keep = true;
-        accept(directory, folder);
-        await look(directory, folder);
+        if (known !== undefined && known !== directory) return fail(directory, known);
+        keep = !options.recursive || await look(directory, folder);
+        if (keep) accept(directory, folder);
+        else wantedIn(directory);
       } else if (taken.has(directory)) {
         keep = true;
         room--;
@@ -189,15 +188,22 @@ export async function openBatch(options: BatchOptions): Promise<Batch> {
     }
   }
 
-  /** Adds the directories in a new one, so that one process can watch them all. */
-  async function look(directory: Directory, folder: Folder): Promise<void> {
-    for (const { name, isDirectory } of await entriesOf(folder)) {
+  /**
+   * Adds the directories in a new one, so that one process can watch them all.
+   *
+   * @returns false when it is not for the agent's user to read, and so not to watch
+   */
+  async function look(directory: Directory, folder: Folder): Promise<boolean> {
+    const entries = await entriesOf(folder);
+    if (entries === undefined) return directory === tree.root;
+    for (const { name, isDirectory } of entries) {
       if (!isDirectory) continue;
       const child = directory.children.get(name) ?? tree.add(directory, name);
       if (child.reporter !== undefined) continue;
       fresh.add(child);
       way.add(child);
     }
+    return true;
   }
 
   if (way.size === 0) return batch;
@@ -217,12 +223,14 @@ export async function openBatch(options: BatchOptions): Promise<Batch> {
   }
 }
 
-async function entriesOf(folder: Folder): Promise<Deno.DirEntry[]> {
+/** What is in a folder; undefined when it may not be read. */
+async function entriesOf(folder: Folder): Promise<Deno.DirEntry[] | undefined> {
   const entries: Deno.DirEntry[] = [];
   try {
     for await (const entry of folder.readDir()) entries.push(entry);
-  } catch {
-    // Deleted, or not for the agent's user to list: what was read so far is all there is.
+  } catch (error) {
+    if (error instanceof Deno.errors.PermissionDenied) return undefined;
+    // Deleted by now: what was read so far is all there is.
   }
   return entries;
 }
@@ -265,7 +273,7 @@ export async function listBatch(
       if (!listings.has(parent!) || inodeAt(above, name) !== inodeOf(folder)) continue;
     }
     const listed: Listed[] = [];
-    for (const { name, isDirectory, isFile } of await entriesOf(folder)) {
+    for (const { name, isDirectory, isFile } of await entriesOf(folder) ?? []) {
       if (slice.over) await rest(slice);
       const isEmpty = sizes && isFile && sizeOf(folder, name) === 0;
       listed.push({ name, isDirectory, isFile, isEmpty });

@@ -94,7 +94,8 @@ Deno.test("why inotifywait could not start becomes a code", () => {
       /max_user_instances/,
     ],
     ["inotifywait: unrecognized option '--no-newline'\n", Code.FailedPrecondition, /3\.22/],
-    [setup + "Couldn't watch /x: Permission denied\n", Code.Internal, /Permission denied/],
+    [setup + "Couldn't watch /x: Permission denied\n", Code.PermissionDenied, /may not read/],
+    [setup + "Couldn't watch /x: Not a directory\n", Code.Internal, /Not a directory/],
     ["", Code.Internal, /no reason given/],
   ];
   for (const [text, code, message] of cases) {
