@@ -68,5 +68,5 @@ export async function runTool(
     // Ended in this very moment.
   }
   await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, REAP_MS))]);
-  return failed(`${path} took longer than ${timeoutMs} ms`);
+  return failed(`${path} took longer than ${Math.round(timeoutMs)} ms`);
 }

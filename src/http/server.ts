@@ -3,6 +3,7 @@
 import type { Agent } from "../agent.ts";
 import type { Config } from "../config.ts";
 import type { Logger } from "../log/logger.ts";
+import { forKnownCallers } from "../rpc/known_caller.ts";
 import { mountRpcs } from "../rpc/mount.ts";
 import { filesystemService } from "../rpc/filesystem/service.ts";
 import { processService } from "../rpc/process/service.ts";
@@ -12,7 +13,10 @@ import { createRoutes } from "./routes.ts";
 /** The fetch handler of the whole agent. */
 export function createHandler(agent: Agent): (request: Request) => Promise<Response> {
   const rpcs = mountRpcs(
-    { process: processService(agent), filesystem: filesystemService(agent) },
+    {
+      process: forKnownCallers(processService(agent), agent),
+      filesystem: forKnownCallers(filesystemService(agent), agent),
+    },
     agent,
   );
   return createRouter({ agent, routes: createRoutes(agent), rpcs });

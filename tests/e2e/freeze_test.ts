@@ -266,6 +266,12 @@ freezeTest(
       const few = await (await post(agent, "/freeze?mode=hierarchy&maxCgroups=2&maxWaitMs=1", 200))
         .json();
       assertEquals([few.visited, few.truncated], [2, true]);
+
+      // Nobody would thaw it once the agent has gone.
+      await post(agent, "/freeze?mode=hierarchy");
+      assertEquals([frozen("user.slice"), frozen("system.slice/cron.service")], [true, true]);
+      await agent.stop();
+      assertEquals([frozen("user.slice"), frozen("system.slice/cron.service")], [false, false]);
     } finally {
       Deno.removeSync(shown);
       await until("the groups are gone", () => {

@@ -122,6 +122,32 @@ Deno.test("the rpc side refuses what it can't understand", async (t) => {
     }
   });
 
+  await t.step("an unknown user is so too where the rpc needs none", async () => {
+    const user = basicAuth("no-such-user");
+    for (
+      const path of ["process.Process/List", "process.Process/SendSignal"].concat(
+        ["GetWatcherEvents", "RemoveWatcher"].map((name) => `filesystem.Filesystem/${name}`),
+      )
+    ) {
+      const response = await post(agent, path, { ...JSON_TYPE, ...user }, "{}");
+      assertEquals(response.status, 401, path);
+      assertEquals((await response.json()).code, "unauthenticated", path);
+    }
+    const message = envelope('{"process": {"pid": 1}}');
+    const headers = { ...STREAM_TYPE, ...user };
+    const response = await post(agent, "process.Process/Connect", headers, message);
+    assertEquals((await endOfStreamError(response)).code, "unauthenticated");
+  });
+
+  await t.step("a message that is too large once unpacked is resource_exhausted", async () => {
+    const large = new Blob([new Uint8Array(65 * 1024 * 1024)]).stream()
+      .pipeThrough(new CompressionStream("gzip"));
+    const headers = { "content-type": "application/proto", "content-encoding": "gzip" };
+    const body = await new Response(large).arrayBuffer();
+    const response = await post(agent, "process.Process/List", headers, body);
+    assertEquals((await response.json()).code, "resource_exhausted");
+  });
+
   await t.step("an unknown user of a streaming rpc is an end-of-stream error", async () => {
     const response = await post(
       agent,
