@@ -3,7 +3,7 @@
 # on a root directory like a guest's: this machine's files, changes to which go away with the
 # namespace, the folders that the permission sets name, made where this machine lacks them, and
 # the agent's scripts in /usr/lib/denvd. /tmp stays this machine's own, so that a test outside
-# shares it.
+# shares it. The clock is this machine's too, there is but one: nobody in here may set it.
 set -eu
 here=$PWD
 scripts=$(cd "$(dirname "$0")/../../rootfs" && pwd)
@@ -35,4 +35,4 @@ cd "$new"
 pivot_root . .
 umount -l .
 cd "$here"
-exec "$@"
+exec setpriv --bounding-set -sys_time -- "$@"
