@@ -16,9 +16,14 @@ export function nameText(bytes: Uint8Array): string {
   }
 }
 
-/** As the runtime lists a name: every invalid sequence is one U+FFFD. */
-export function lossyName(name: string): string {
+/** What {@link nameText} and {@link listedKey} have in common of one name. */
+export function nameKey(name: string): string {
   return name.includes("\ufffd") ? name.replaceAll(/(?:\ufffd[0-9a-f]{2})+/g, "\ufffd") : name;
+}
+
+/** As nameKey, of a name that the runtime listed: to it, bad bytes are U+FFFD and no more. */
+export function listedKey(name: string): string {
+  return name.includes("\ufffd") ? name.replaceAll(/\ufffd+/g, "\ufffd") : name;
 }
 
 function escapeInvalid(bytes: Uint8Array): string {

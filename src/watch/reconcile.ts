@@ -5,6 +5,7 @@
  */
 
 import { Kind } from "./inotify_output.ts";
+import { listedKey, nameKey } from "./name_text.ts";
 
 /** An entry of a listing. */
 export interface Listed {
@@ -56,10 +57,11 @@ function traces<D>(window: readonly WindowEvent<D>[]): Map<D, Map<string, Trace>
     if (name === "") return;
     let names = byDirectory.get(directory);
     if (names === undefined) byDirectory.set(directory, names = new Map());
-    let trace = names.get(name);
+    const key = nameKey(name);
+    let trace = names.get(key);
     if (trace === undefined) {
       trace = { first: index, born: (kinds & BIRTH) !== 0, written: false, gone: false };
-      names.set(name, trace);
+      names.set(key, trace);
     }
     if (kinds & END) trace.gone = true;
     if (kinds & Kind.Modify && !trace.gone) trace.written = true;
@@ -82,9 +84,10 @@ export function reconcile<D>(
   for (const [directory, entries] of listings) {
     const names = seen.get(directory) ?? new Map<string, Trace>();
     for (const entry of entries) {
-      const trace = names.get(entry.name);
+      const key = listedKey(entry.name);
+      const trace = names.get(key);
       if (trace?.born) continue;
-      names.delete(entry.name);
+      names.delete(key);
       const write = !entry.isFile || trace?.written ? "none" : entry.isEmpty ? "owed" : "told";
       found.push({ ...entry, directory, write });
     }

@@ -47,7 +47,7 @@ export class Watches implements Subsystem {
     this.#folder = `${options.runDir}/watch`;
   }
 
-  /** Clears what a former run left. */
+  /** Clears what a former run left; its helpers end when their folder goes. */
   async start(): Promise<void> {
     await this.#removeFolder();
   }

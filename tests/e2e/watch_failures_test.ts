@@ -100,3 +100,28 @@ Deno.test("a client that goes away, and the agent's end, leave no helper", async
     await agent.stop();
   }
 });
+
+Deno.test("helpers of an agent that was killed end when the next one starts", async () => {
+  const first = await startAgent();
+  await using folder = await scratchFolder();
+  await first.filesystem.createWatcher({ path: folder.path });
+  const pids = helpers(first);
+  assertEquals(pids.length, 1);
+  first.child.kill("SIGKILL");
+  await first.child.status;
+  await Deno.lstat(`/proc/${pids[0]}`);
+  {
+    await using _second = await startAgent({ runDir: first.runDir });
+    await until("the helper is gone", () => !isAlive(pids[0]!));
+  }
+  await first.stop();
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    // A zombie has no command line.
+    return Deno.readTextFileSync(`/proc/${pid}/cmdline`) !== "";
+  } catch {
+    return false;
+  }
+}

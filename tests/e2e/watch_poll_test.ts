@@ -119,3 +119,20 @@ Deno.test("the watched directory goes: its REMOVE is told, then not_found", asyn
     }
   }
 });
+
+Deno.test("a watch that is not recursive costs one watch, however much is below", async () => {
+  await using agent = await startAgent();
+  await using folder = await scratchFolder();
+  await shell(folder.path, "mkdir -p $(seq -f d%g/e 50)");
+  const { watcherId } = await agent.filesystem.createWatcher({ path: folder.path });
+  const [pid] = helpers(agent);
+  const watches = () =>
+    [...Deno.readDirSync(`/proc/${pid}/fdinfo`)]
+      .map(({ name }) => Deno.readTextFileSync(`/proc/${pid}/fdinfo/${name}`))
+      .join("").match(/^inotify wd:/gm)!.length;
+  // The directory, and the agent's own that marks polls.
+  assertEquals(watches(), 2);
+  await shell(folder.path, "mkdir d51");
+  assertEquals(await poll(agent, watcherId), ["CREATE d51"]);
+  assertEquals([watches(), helpers(agent).length], [2, 1]);
+});

@@ -75,6 +75,12 @@ const CASES: Case[] = [
     unborn: [0],
   },
   {
+    what: "a name that is not UTF-8 is told by the watch that saw it",
+    listing: [file("a\ufffdab"), file("b\ufffd\ufffd")],
+    window: [["a\ufffdffab", Kind.Create], ["b\ufffdff\ufffdfe", Kind.Create]],
+    found: [],
+  },
+  {
     what: "events of the directory itself say nothing of what is in it",
     listing: [file("f")],
     window: [["", Kind.Attrib], ["", Kind.Ignored]],
