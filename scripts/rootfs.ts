@@ -44,7 +44,7 @@ async function main(): Promise<void> {
     console.log("start it with /usr/bin/envd: by `systemctl enable envd`, or as guest_init does");
     return;
   }
-  const image = await getImage({ set, net, mirror, log: console.log });
+  using image = await getImage({ set, net, mirror, log: console.log });
   console.log(`disk    ${image.disk}`);
   console.log(
     `        ${mb(image.usedBytes)} on this machine, ${mb(image.sizeBytes)} in the guest`,

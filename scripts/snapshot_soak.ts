@@ -124,7 +124,7 @@ async function main(): Promise<boolean> {
   const lacks = vmLacks();
   if (lacks !== undefined) throw new CannotRun(lacks);
   const accel = accelHere(args.accel);
-  const image = await getImage({ set: "guest", log: console.log });
+  using image = await getImage({ set: "guest", log: console.log });
   const startedAt = new Date().toISOString();
   const folder = join(projectRoot, ".cache/soak", startedAt.replaceAll(/[:.]/g, "-"));
   await Deno.mkdir(folder, { recursive: true });

@@ -76,7 +76,7 @@ async function main(): Promise<void> {
   const lacks = vmLacks();
   if (lacks !== undefined) throw new CannotRun(lacks);
   const accel = accelHere(options.accel);
-  const image = await getImage({ set: options.set, log: console.log });
+  using image = await getImage({ set: options.set, log: console.log });
 
   const mmds = new FakeMmds({
     content: { instanceID: "sandbox-local", envID: "template-local", address: "" },

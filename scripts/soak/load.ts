@@ -19,12 +19,13 @@ export class Load {
 
   constructor(size: LoadSize, seed: number) {
     this.#items = [
+      // First, since the end of a process is kept for 30 s only.
+      new Endings(),
       new Counters(size),
       new Terminals(size),
       new Servers(size),
       new Watchers(size),
       new Files(size, seed),
-      new Endings(),
       // Last before the pause: nothing may use what it leaves idle.
       new Connections(size),
     ];

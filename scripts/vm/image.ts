@@ -23,7 +23,8 @@ const KEPT = 2;
 /** Fixed, so that the file system's own identity does not change from build to build. */
 const UUID = "d0d0e57d-0000-4000-8000-000000000001";
 
-export interface Image {
+/** An image in use; as long as it is not disposed of, no other build takes it away. */
+export interface Image extends Disposable {
   disk: string;
   kernel: string;
   initrd: string;
@@ -106,14 +107,32 @@ async function build(folder: string, base: Base, files: readonly AgentFile[]): P
   await Deno.writeFile(join(folder, "initrd"), await initrdOf(base));
 }
 
-/** Removes all but the newest images. */
+/** Takes hold of an image: its disk is what overlays of machines stand on. */
+async function hold(folder: string): Promise<Deno.FsFile> {
+  const file = await Deno.open(join(folder, "initrd"));
+  await file.lock(false);
+  return file;
+}
+
+async function isHeld(folder: string): Promise<boolean> {
+  try {
+    using file = await Deno.open(join(folder, "initrd"));
+    return !await file.tryLock(true);
+  } catch {
+    // Never finished.
+    return false;
+  }
+}
+
+/** Removes all but the newest images and those in use. */
 async function forget(newest: string): Promise<void> {
   const folders = [...Deno.readDirSync(cacheFolder)].map((entry) => entry.name)
     .filter((name) => name.startsWith("image-") && name !== newest)
     .map((name) => ({ name, time: Deno.statSync(join(cacheFolder, name)).mtime?.getTime() ?? 0 }))
     .sort((a, b) => b.time - a.time);
   for (const { name } of folders.slice(KEPT - 1)) {
-    await Deno.remove(join(cacheFolder, name), { recursive: true });
+    const folder = join(cacheFolder, name);
+    if (!await isHeld(folder)) await Deno.remove(folder, { recursive: true });
   }
 }
 
@@ -140,6 +159,7 @@ export async function getImage(options: ImageOptions): Promise<Image> {
     await build(folder, base, files);
     await forget(name);
   }
+  const held = await hold(folder);
   const disk = join(folder, "rootfs.ext4");
   const { blocks, size } = await Deno.stat(disk);
   return {
@@ -150,5 +170,6 @@ export async function getImage(options: ImageOptions): Promise<Image> {
     usedBytes: (blocks ?? 0) * 512,
     sizeBytes: size,
     buildSeconds: found ? 0 : (performance.now() - start) / 1000,
+    [Symbol.dispose]: () => held.close(),
   };
 }

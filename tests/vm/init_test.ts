@@ -32,7 +32,7 @@ interface Guest {
 }
 
 async function withVm(body: (guest: Guest, mmds: FakeMmds) => Promise<void>): Promise<void> {
-  const image = await getImage({ set: "guest", log: () => {} });
+  using image = await getImage({ set: "guest", log: () => {} });
   const content = { instanceID: "s-1", envID: "t-1", accessTokenHash: await tokenHash(TOKEN) };
   const mmds = new FakeMmds({ content });
   const consoleLog = await Deno.makeTempFile({ prefix: "denvd-console-" });

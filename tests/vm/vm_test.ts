@@ -109,7 +109,7 @@ vmTest("a loaded guest goes on after three snapshots, however the host paused it
   const folder = await Deno.makeTempDir({ prefix: "denvd-soak-" });
   const mmds = new FakeMmds();
   const accel = accelHere("auto");
-  const image = await getImage({ set: "guest", log: () => {} });
+  using image = await getImage({ set: "guest", log: () => {} });
   try {
     await using soak = await Soak.boot({
       driver: new QemuDriver(image, accel),
