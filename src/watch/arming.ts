@@ -223,7 +223,8 @@ export class Arming {
       reporter.helper = await InotifyHelper.start({
         directories: [...reporter.directories.keys(), barrier.label],
         onEvents: (_, events) => onEvents(reporter, events),
-        onDeath: (_, reason) => onFailure(new AgentError(Code.DataLoss, `watching: ${reason}`)),
+        onDeath: (_, reason) =>
+          onFailure(new AgentError(Code.DataLoss, `events were lost, watch it anew: ${reason}`)),
         program,
       });
     } catch (error) {

@@ -31,8 +31,8 @@ export class Barrier {
   remove(): void {
     try {
       Deno.removeSync(this.folder, { recursive: true });
-    } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    } catch {
+      // Gone already, or left for the next start, which clears the folders of all.
     }
   }
 }

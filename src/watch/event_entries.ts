@@ -9,6 +9,9 @@ import { type EntryInfo, EventType } from "../gen/filesystem_pb.ts";
 import { joinName } from "./directory_tree.ts";
 import type { TreeEvent } from "./teller.ts";
 
+/** Entries of one folder that are looked up before it is opened anew. */
+const AT_ONCE = 256;
+
 /** Longest stretch without giving way to other work. */
 const SLICE_MS = 8;
 
@@ -29,19 +32,10 @@ export async function entriesOf(
   files: GuestFiles,
   names: Names,
 ): Promise<ReadonlyMap<string, EntryInfo>> {
-  const wanted = new Map<string, Set<string>>();
-  for (const { name, type } of events) {
-    if (!carriesEntry(type) || name === ".") continue;
-    const slash = name.lastIndexOf("/");
-    const folder = name.slice(0, Math.max(0, slash));
-    const inFolder = wanted.get(folder) ?? new Set();
-    wanted.set(folder, inFolder.add(name.slice(slash + 1)));
-  }
-
   const found = new Map<string, EntryInfo>();
   const slice = new TimeSlice(SLICE_MS);
   using entries = new Entries(files, names);
-  for (const [folder, inFolder] of wanted) {
+  for (const [folder, inFolder] of portions(events)) {
     const dir = openFolder(files, folder === "" ? root : `${root}/${folder}`);
     if (dir === undefined) continue;
     entries.hold(dir);
@@ -60,6 +54,26 @@ export async function entriesOf(
   }
   await entries.finish();
   return found;
+}
+
+/** What is to be looked up: folders, and some names in each. */
+function portions(events: readonly TreeEvent[]): [string, string[]][] {
+  const wanted = new Map<string, Set<string>>();
+  for (const { name, type } of events) {
+    if (!carriesEntry(type) || name === ".") continue;
+    const slash = name.lastIndexOf("/");
+    const folder = name.slice(0, Math.max(0, slash));
+    const inFolder = wanted.get(folder) ?? new Set();
+    wanted.set(folder, inFolder.add(name.slice(slash + 1)));
+  }
+  const all: [string, string[]][] = [];
+  for (const [folder, names] of wanted) {
+    const list = [...names];
+    for (let at = 0; at < list.length; at += AT_ONCE) {
+      all.push([folder, list.slice(at, at + AT_ONCE)]);
+    }
+  }
+  return all;
 }
 
 function openFolder(files: GuestFiles, path: string): GuardedDir | undefined {

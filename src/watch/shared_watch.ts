@@ -35,6 +35,8 @@ export class SharedWatch {
   #stopping: Promise<void> | undefined;
   #describing: Promise<void> | undefined;
   #toDescribe: Described[] = [];
+  /** Why the tree has ended, if it has by itself. */
+  #ended: AgentError | undefined;
 
   constructor(private readonly options: SharedWatchOptions) {
     this.#tree = new WatchedTree({
@@ -69,8 +71,6 @@ export class SharedWatch {
     return subscription;
   }
 
-  #ended: AgentError | undefined;
-
   #pass(events: readonly TreeEvent[]): void {
     const described: Subscription[] = [];
     for (const subscription of this.#subscriptions) {
@@ -87,6 +87,7 @@ export class SharedWatch {
       const waiting = this.#toDescribe;
       this.#toDescribe = [];
       const events = waiting.flatMap((one) => one.events);
+      // Entries are a best effort: the events count.
       const entries = await this.options.entriesOf(events).catch(() => new Map());
       for (const { events, subscriptions } of waiting) {
         for (const subscription of subscriptions) {

@@ -54,7 +54,7 @@ export class WatchedTree {
       onRootMoved: () => {
         if (!this.#rootStands()) this.#endGone();
       },
-      onLeave: (then) => void this.settle().then(then),
+      onLeave: (then) => void this.settle().then(then, (error) => this.#failed(error)),
     });
     this.#arming = new Arming({
       tree,
@@ -146,9 +146,11 @@ export class WatchedTree {
 
   /** A directory could not be given its watch, or a helper died. */
   async #failed(error: unknown): Promise<void> {
-    // Where the root is gone, that may only be on its way here.
-    if (error instanceof AgentError && error.code === Code.NotFound) await this.#arming.pass();
-    if (!this.#rootStands()) this.#endGone();
+    if (error instanceof AgentError && error.code === Code.NotFound) {
+      // The root is gone; that it is may be on its way here, behind what happened before.
+      await this.#arming.pass().catch(() => {});
+      if (!this.#rootStands()) this.#endGone();
+    }
     this.#end(fromOsError(error, `cannot watch '${this.options.path}'`));
   }
 
@@ -160,13 +162,13 @@ export class WatchedTree {
     );
   }
 
+  /** Whether its path still leads to it. */
   #rootStands(): boolean {
     try {
       this.options.openRoot()[Symbol.dispose]();
       return true;
-    } catch {
-      // Whatever the reason: its path does not lead to it any more.
-      return false;
+    } catch (error) {
+      return !(error instanceof AgentError && error.code === Code.NotFound);
     }
   }
 }

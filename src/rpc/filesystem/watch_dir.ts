@@ -27,6 +27,7 @@ function toMessage({ name, type, entry }: WatchEvent, legacy: boolean): WatchDir
 
 export function watchDir(agent: Agent): ServiceImpl<typeof Filesystem>["watchDir"] {
   return async function* (request, context) {
+    const wanted = watchRequest(agent, context, request);
     const legacy = request.includeEntry && isLegacy(context);
     const ended = Promise.withResolvers<AgentError | undefined>();
     let end: { readonly error: AgentError | undefined } | undefined;
@@ -37,7 +38,7 @@ export function watchDir(agent: Agent): ServiceImpl<typeof Filesystem>["watchDir
     const gone = () => finish();
     context.signal.addEventListener("abort", gone);
     using _deadline = streamDeadline(context, finish);
-    const watch = agent.watches.watch(watchRequest(agent, context, request));
+    const watch = agent.watches.watch(wanted);
     let subscription: Subscription | undefined;
     let timer: KeepaliveTimer | undefined;
     try {
