@@ -12,6 +12,8 @@ import { ENVD_VERSION } from "./version.ts";
 
 /** Longest that stopping may take before the process ends all the same. */
 const STOP_BUDGET_MS = 5000;
+/** What is left of it for the last lines of the log. */
+const FLUSH_MS = 500;
 
 function readConfig(): Config {
   try {
@@ -102,6 +104,7 @@ async function main(): Promise<void> {
         agent.log.error("subsystem did not stop", { name: subsystem.name, reason: String(error) })
       );
     }
+    await agent.log.flush(FLUSH_MS);
     Deno.exit(0);
   };
   for (const signal of ["SIGINT", "SIGTERM"] as const) {

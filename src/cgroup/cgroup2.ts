@@ -5,7 +5,7 @@
  * them.
  */
 
-import { join } from "@std/path";
+import { dirname, join } from "@std/path";
 
 /** The groups below the agent's root. */
 export const GROUPS = ["user", "ptys", "socats"] as const;
@@ -47,8 +47,9 @@ export class Cgroups {
     return join(this.root, name, "cgroup.procs");
   }
 
+  /** Makes a group unless it is there. */
   create(name: string): void {
-    Deno.mkdirSync(this.folder(name), { recursive: true });
+    this.createNew(name);
   }
 
   /**
@@ -61,8 +62,11 @@ export class Cgroups {
       return true;
     } catch (error) {
       if (error instanceof Deno.errors.AlreadyExists) return false;
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
-      this.create(name);
+      const parent = dirname(name);
+      if (!(error instanceof Deno.errors.NotFound) || parent === ".") throw error;
+      // Never the root: where that is not shown any more, a folder of its name is no group.
+      Deno.mkdirSync(this.folder(parent));
+      Deno.mkdirSync(this.folder(name));
       return true;
     }
   }

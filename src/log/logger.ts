@@ -4,6 +4,8 @@
  * `debug` lines exist only with --verbose.
  */
 
+import { LineWriter } from "./stderr.ts";
+
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 export type LogSink = (line: string) => void;
@@ -15,6 +17,8 @@ export interface Logger {
   error(event: string, fields?: LogFields): void;
   /** Sends every later line to `sink` too; returns what takes it away again. */
   addSink(sink: LogSink): () => void;
+  /** Waits until standard error has every line, for `ms` at most. */
+  flush(ms: number): Promise<void>;
 }
 
 export interface LoggerOptions {
@@ -25,19 +29,10 @@ export interface LoggerOptions {
   now?: () => number;
 }
 
-const encoder = new TextEncoder();
-
-function writeToStderr(line: string): void {
-  try {
-    Deno.stderr.writeSync(encoder.encode(line + "\n"));
-  } catch {
-    // Whoever started the agent closed its standard error: there is nowhere left to say so.
-  }
-}
-
 /** Makes a logger; lines are `{"ts","level","event",…fields}`, ts in RFC 3339. */
 export function createLogger(options: LoggerOptions): Logger {
-  const write = options.write ?? writeToStderr;
+  const stderr = new LineWriter();
+  const write = options.write ?? ((line) => stderr.push(line));
   const now = options.now ?? Date.now;
   const sinks = new Set<LogSink>();
 
@@ -58,5 +53,6 @@ export function createLogger(options: LoggerOptions): Logger {
       sinks.add(sink);
       return () => sinks.delete(sink);
     },
+    flush: (ms) => stderr.flush(ms),
   };
 }
