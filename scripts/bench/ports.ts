@@ -1,132 +1,60 @@
-/**
- * `deno run -A scripts/bench/ports.ts`: what the port scanner costs, and whether its memory
- * stays. Each row is measured in a network namespace of its own, with a connection hash of the
- * size that a guest of 512 MiB has, and of this machine's. Needs root.
- *
- * Host-side, run with -A: it makes namespaces and reads /proc, which the agent sees through the
- * host view.
- */
+/** Forwards of loopback ports: how soon they are there, and what goes through one. */
 
-import { createLogger } from "../../src/log/logger.ts";
-import { PortTable } from "../../src/ports/port_table.ts";
-import { type ReadTable, Scanner } from "../../src/ports/scanner.ts";
+import { inTurns, type Result, result, timed } from "./figure.ts";
+import { answers, drain, freePort, startBundle } from "./scene.ts";
 
-/** net.ipv4.tcp_ehash_entries of a guest with 512 MiB; 0 is the machine's own. */
-const HASH_ENTRIES = [4096, 0];
+/** Any loopback address but the one that is forwarded. */
+const GATEWAY = "127.0.0.2";
+const BYTES = 128_000_000;
+const SETUPS = 5;
 
-/** Sockets in the table: those that listen and both ends of connections. */
-const TABLES = [
-  { listening: 10, connected: 0 },
-  { listening: 50, connected: 950 },
-  { listening: 1000, connected: 0 },
-];
-
-const SCANS = 1000;
-const HEAP_SCANS = 10_000;
-
-interface Row {
-  hash: number;
-  listening: number;
-  connected: number;
-  /** Processor time of a scan. */
-  cpuMs: number;
-  /** The same as a share of one core at a scan a second. */
-  corePercent: number;
-}
-
-/** Processor time of this process so far; the kernel counts in ticks of 10 ms. */
-function cpuMs(): number {
-  const stat = Deno.readTextFileSync("/proc/self/stat");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return 10 * (Number(fields[11]) + Number(fields[12]));
-}
-
-/** Scans the real tables `count` times without a pause; `between` is called before each scan. */
-async function scan(count: number, between: () => void = () => {}): Promise<void> {
-  const tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map((path) => new PortTable(path));
-  const enough = Promise.withResolvers<void>();
-  let left = count;
-  const first: ReadTable = (signal) => {
-    if (left-- === 0) enough.resolve();
-    between();
-    return tables[0]!.read(signal);
-  };
-  const scanner = new Scanner({
-    tables: [first, (signal) => tables[1]!.read(signal)],
-    log: createLogger({ verbose: false }),
-    periodMs: 0,
-  });
-  scanner.start();
-  await enough.promise;
-  await scanner.stop();
-}
-
-async function measure(listening: number, connected: number): Promise<Row> {
-  const held: { close(): void }[] = [];
-  for (let i = 0; i < listening; i++) held.push(Deno.listen({ hostname: "127.0.0.1", port: 0 }));
-  for (let i = 0; i < connected / 2; i++) {
-    const listener = held[0] as Deno.Listener;
-    const { port } = listener.addr as Deno.NetAddr;
-    const client = Deno.connect({ hostname: "127.0.0.1", port });
-    held.push(await listener.accept(), await client);
+/** Resolves when something listens. */
+async function connects(hostname: string, port: number): Promise<void> {
+  for (const end = Date.now() + 20_000; Date.now() < end;) {
+    try {
+      (await Deno.connect({ hostname, port })).close();
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
   }
-  await scan(10);
-  const before = cpuMs();
-  await scan(SCANS);
-  const each = (cpuMs() - before) / SCANS;
-  for (const socket of held) socket.close();
-  // Negative where the namespace shares the machine's.
-  const hash = Math.abs(Number(Deno.readTextFileSync("/proc/sys/net/ipv4/tcp_ehash_entries")));
-  return { hash, listening, connected, cpuMs: each, corePercent: each / 10 };
+  throw new Error(`${hostname}:${port} is not forwarded`);
 }
 
-/** Heap in use after a collection, every tenth of the way, with a table that keeps changing. */
-async function heapMib(): Promise<number[]> {
-  const collect = (globalThis as unknown as { gc(): void }).gc;
-  const held = Array.from({ length: 50 }, () => Deno.listen({ hostname: "127.0.0.1", port: 0 }));
-  const samples: number[] = [];
-  for (let part = 0; part <= 10; part++) {
-    let scans = 0;
-    await scan(part === 0 ? HEAP_SCANS / 100 : HEAP_SCANS / 10, () => {
-      if (scans++ % 10 !== 0) return;
-      held.shift()?.close();
-      held.push(Deno.listen({ hostname: "127.0.0.1", port: 0 }));
-    });
-    collect();
-    samples.push(Deno.memoryUsage().heapUsed / 2 ** 20);
-  }
-  for (const listener of held) listener.close();
-  return samples;
-}
-
-/** Runs this file once more in a namespace whose connection hash has `entries` buckets. */
-async function inNamespace(entries: number): Promise<void> {
-  const inner = 'ip link set lo up && ulimit -n 8192 && exec "$0" "$@"';
-  const sized = `sysctl -qw net.ipv4.tcp_child_ehash_entries=${entries} && ` +
-    `exec unshare --net sh -c '${inner}' "$0" "$@"`;
-  const { success } = await new Deno.Command("unshare", {
-    args: [
-      ...["--net", "sh", "-c", entries === 0 ? inner : sized],
-      ...[Deno.execPath(), "run", "-A", "--cached-only", "--v8-flags=--expose-gc"],
-      ...[new URL(import.meta.url).pathname, "inside", ...entries === 0 ? [] : ["heap"]],
-    ],
-    stdin: "null",
-  }).spawn().status;
-  if (!success) throw new Error("the measurement failed; it needs root and iproute2");
-}
-
-if (Deno.args[0] === "inside") {
-  for (const { listening, connected } of TABLES) {
-    const row = await measure(listening, connected);
-    console.log(
-      `hash ${row.hash}, ${listening} listening, ${connected} connected: ` +
-        `${row.cpuMs.toFixed(2)} ms a scan, ${row.corePercent.toFixed(2)} % of a core`,
+export async function ports(): Promise<Result[]> {
+  const agent = await startBundle(freePort(), undefined, ["--gateway", GATEWAY]);
+  const block = new Uint8Array(64 * 1024);
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => {
+    let left = BYTES;
+    return new Response(
+      new ReadableStream({
+        pull(controller) {
+          if (left <= 0) return controller.close();
+          left -= block.length;
+          controller.enqueue(block);
+        },
+      }),
     );
+  });
+  try {
+    await answers(`${agent.url}/health`);
+    const setups: number[] = [];
+    for (let i = 0; i < SETUPS; i++) {
+      using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      setups.push(await timed(() => connects(GATEWAY, listener.addr.port)));
+    }
+    const { port } = server.addr;
+    await connects(GATEWAY, port);
+    const rate = (hostname: string) => async () =>
+      BYTES / 1000 /
+      await timed(async () => drain((await fetch(`http://${hostname}:${port}`)).body!));
+    const { ours, theirs } = await inTurns({ ours: rate(GATEWAY), theirs: rate("127.0.0.1") });
+    return [
+      result({ name: "port opened to forwarded (a scan each second)", unit: "ms" }, setups),
+      result({ name: "through a forward", unit: "MB/s", against: "directly" }, ours, theirs),
+    ];
+  } finally {
+    await server.shutdown();
+    await agent.stop();
   }
-  if (Deno.args[1] === "heap") {
-    const samples = (await heapMib()).map((mib) => mib.toFixed(2));
-    console.log(`heap after each tenth of ${HEAP_SCANS} scans, MiB: ${samples.join(" ")}`);
-  }
-} else {
-  for (const entries of HASH_ENTRIES) await inNamespace(entries);
 }
