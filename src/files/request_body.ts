@@ -3,18 +3,19 @@
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { AgentError, Code } from "../errors.ts";
+import { type BodyReader, openBodyReader } from "./body_reader.ts";
 import type { ContentCoding } from "./encodings.ts";
 import { CHUNK_BYTES } from "./file_io.ts";
 
-/** Longest that the rest of a refused body is taken in, so that the client reads the answer. */
-const DRAIN_MS = 10_000;
+/** A client that sends nothing for that long gets its refusal without being heard out. */
+const DRAIN_IDLE_MS = 10_000;
 
 export class RequestBody {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  readonly #reader: BodyReader | undefined;
   #isBrokenOff = false;
 
-  constructor(body: ReadableStream<Uint8Array> | null) {
-    this.#reader = body?.getReader();
+  constructor(request: Pick<Request, "body" | "headers">) {
+    this.#reader = openBodyReader(request);
   }
 
   /**
@@ -42,14 +43,12 @@ export class RequestBody {
         signal.throwIfAborted();
         // A read that waits for the client is left behind, never cancelled: after that the
         // runtime would keep the connection for ever, even when the listener is shut down.
-        const { done, value } = await new Promise<ReadableStreamReadResult<Uint8Array>>(
-          (resolve, reject) => {
-            giveUp = reject;
-            reader.read().then(resolve, reject);
-          },
-        );
-        if (done) return;
-        yield value;
+        const bytes = await new Promise<Uint8Array | undefined>((resolve, reject) => {
+          giveUp = reject;
+          reader.read().then(resolve, reject);
+        });
+        if (bytes === undefined) return;
+        yield bytes;
       }
     } finally {
       signal.removeEventListener("abort", abort);
@@ -57,23 +56,23 @@ export class RequestBody {
   }
 
   /**
-   * Takes in what is left and forgets it: an answer to a client that still sends may be lost
-   * with the connection. What was broken off is not waited for.
+   * Takes in what is left and forgets it: a client that still sends may never come to read its
+   * answer, and over HTTP/2 would lose it. What was broken off is not waited for.
    */
   async drain(): Promise<void> {
     const reader = this.#reader;
     if (reader === undefined || this.#isBrokenOff) return;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, DRAIN_MS));
-    const rest = (async () => {
-      try {
-        while (!(await reader.read()).done);
-      } catch {
-        // The client is gone: there is nobody to answer.
-      }
-    })();
-    await Promise.race([rest, late]);
-    clearTimeout(timer);
+    // A promise of its own for each read: one for all would keep every piece in memory.
+    const next = () =>
+      new Promise<Uint8Array | undefined>((resolve, reject) => {
+        const timer = setTimeout(() => resolve(undefined), DRAIN_IDLE_MS);
+        reader.read().then(resolve, reject).finally(() => clearTimeout(timer));
+      });
+    try {
+      while (await next() !== undefined);
+    } catch {
+      // The client is gone: there is nobody to answer.
+    }
   }
 }
 

@@ -75,7 +75,7 @@ export function filesPostRoute(agent: Agent): RouteHandler {
 
   return async (request, url) => {
     const { headers } = request;
-    const body = new RequestBody(request.body);
+    const body = new RequestBody(request);
     try {
       const caller = await fileCaller(agent, request, url, "write");
       const entries = await agent.uploads.run((signal) => receive(caller, headers, body, signal));
