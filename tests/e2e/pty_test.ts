@@ -106,7 +106,7 @@ Deno.test("^C interrupts, ^Z stops, jobs work, ^D ends", async () => {
   await until("sleep runs", () => foreground(bash.pid) !== bash.pid);
   await bash.type("\x1a");
   await bash.sees("Stopped");
-  await bash.type("jobs; kill %1; echo done-jobs\n");
+  await bash.type("jobs; kill %1; wait; echo done-jobs\n");
   await bash.sees("\ndone-jobs");
   await bash.type("\x04");
   const { end } = await bash.ended;
