@@ -9,6 +9,12 @@ import { parseProbe, PROBE, type Probe } from "./probe.ts";
 import { Subscriber } from "./subscriber.ts";
 
 const RPC_LIMIT_MS = 20_000;
+/**
+ * A restored agent drops what is left from before, and for a moment nothing listens; a request
+ * that is lost in it is sent again. What takes longer is a failure.
+ */
+const RESEND_FOR_MS = 1000;
+const RESEND_PAUSE_MS = 20;
 
 export interface StartOptions {
   command: string;
@@ -20,6 +26,8 @@ export interface StartOptions {
 export class Guest implements AsyncDisposable {
   readonly process: Client<typeof Process>;
   readonly files: Client<typeof Filesystem>;
+  /** Requests that were sent again. */
+  resent = 0;
   readonly #client = Deno.createHttpClient({});
   readonly #left = new AbortController();
 
@@ -29,7 +37,7 @@ export class Guest implements AsyncDisposable {
       baseUrl: machine.url,
       useBinaryFormat: true,
       defaultTimeoutMs: undefined,
-      fetch: (input, init) => fetch(input, { ...init, client: this.#client }),
+      fetch: (input, init) => this.#fetch(input, init),
       interceptors: [(next) => (request) => {
         for (const [name, value] of Object.entries(this.headers())) {
           request.header.set(name, value);
@@ -39,6 +47,22 @@ export class Guest implements AsyncDisposable {
     });
     this.process = createClient(Process, transport);
     this.files = createClient(Filesystem, transport);
+  }
+
+  /** fetch over this guest's own connections; sent again when no answer begins. */
+  async #fetch(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+    const start = performance.now();
+    while (true) {
+      try {
+        return await fetch(input, { ...init, client: this.#client });
+      } catch (error) {
+        const isLost = error instanceof TypeError && !(init.body instanceof ReadableStream);
+        const isLate = performance.now() - start > RESEND_FOR_MS;
+        if (!isLost || isLate || init.signal?.aborted === true) throw error;
+        this.resent++;
+        await new Promise((resolve) => setTimeout(resolve, RESEND_PAUSE_MS));
+      }
+    }
   }
 
   /** Headers of a caller who acts as root. */
@@ -53,10 +77,9 @@ export class Guest implements AsyncDisposable {
   /** A plain HTTP request; the token goes along unless `init` says otherwise. */
   async http(path: string, init: RequestInit & { limitMs?: number } = {}): Promise<Response> {
     const { limitMs = RPC_LIMIT_MS, headers = this.headers(), ...rest } = init;
-    return await fetch(`${this.machine.url}${path}`, {
+    return await this.#fetch(`${this.machine.url}${path}`, {
       ...rest,
       headers,
-      client: this.#client,
       signal: AbortSignal.any([this.#left.signal, AbortSignal.timeout(limitMs)]),
     });
   }

@@ -117,6 +117,7 @@ export async function observe(options: ObserveOptions): Promise<Observation> {
       state: before.state && now && { before: before.state, now },
       console: await options.consoleTail(),
     };
+    times.resent = guest.resent;
     const unsettled = SETTLING.some((name) =>
       CHECKS[name]!(observation, SETTLING_LIMITS).length > 0
     );

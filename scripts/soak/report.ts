@@ -48,6 +48,7 @@ function facts(run: Run, summary: Summary): [string, string][] {
     ["cycles", `${summary.cycles} of ${run.cyclesWanted}`],
     ["restores", String(summary.restores)],
     ["violations", String(summary.violations.length)],
+    ["requests sent again", String(summary.resent)],
     ["first answer p50", msText(summary.health.p50)],
     ["first answer p99", msText(summary.health.p99)],
     ["/init done p50", msText(summary.ready.p50)],

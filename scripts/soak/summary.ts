@@ -32,6 +32,8 @@ export interface Summary {
   cycles: number;
   restores: number;
   violations: (Violation & { cycle: number | null })[];
+  /** Requests that had to be sent again, in all. */
+  resent: number;
   health: { p50: number; p99: number };
   ready: { p50: number; p99: number };
   pauseSide: { p50: number; p99: number };
@@ -55,6 +57,7 @@ export function summarise(run: Run): Summary {
       ),
       ...growth(samples).map((violation) => ({ cycle: null, ...violation })),
     ],
+    resent: times.reduce((sum, { resent }) => sum + (resent ?? 0), 0),
     health: of(times.map(({ healthMs }) => healthMs)),
     ready: of(times.map(({ readyMs }) => readyMs)),
     pauseSide: of(
@@ -83,6 +86,7 @@ export function table(run: Run, summary: Summary): string {
     ["machine", `${run.driver}, ${run.ramMb} MiB, load ${run.load}, dialect ${run.dialect}`],
     ["cycles", `${summary.cycles} of ${run.cyclesWanted}, ${summary.restores} restores`],
     ["violations", String(summary.violations.length)],
+    ["requests sent again", String(summary.resent)],
     ["restore to first answer", both(summary.health)],
     ["restore to /init done", both(summary.ready)],
     ["POST /snapshot/prepare", both(summary.pauseSide)],

@@ -7,6 +7,7 @@
  *   requestArrived any request but the pause-side ones takes the work up again
  *   onHealth       the same, but only when a restore is detected: hosts ask between the two
  *   onInit         the host says that the guest runs: work, thaw, streams from before ended
+ *   onFreeze       what is from before it is stale at the next /init, unless /unfreeze comes first
  *   the fall-back  nobody called for 5 s after the last pause-side call: the pause was given up
  *
  * Frozen cgroups are thawed by /init, /unfreeze and a watchdog alone.
@@ -93,6 +94,18 @@ export class Coordinator {
       this.#ports.collectGarbage();
     });
     this.notePauseSide();
+  }
+
+  /** POST /freeze: the host is about to pause. The next /init ends what is from before. */
+  onFreeze(): void {
+    this.#staleEpoch = this.#ports.streams.closeEpoch();
+    this.notePauseSide();
+  }
+
+  /** POST /unfreeze: the pause failed, so nothing is from before one. */
+  onUnfreeze(): FreezeAudit | null {
+    this.#staleEpoch = null;
+    return this.thaw();
   }
 
   /** A pause-side call came in: the fall-back waits anew. */

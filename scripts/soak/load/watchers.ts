@@ -53,7 +53,7 @@ export class Watchers implements LoadItem {
   async observe(guest: Guest, plan: CyclePlan, clone: number, seen: LoadSeen): Promise<void> {
     const name = `after-${plan.cycle}-${clone}`;
     // By a command: what the agent itself makes is chowned, which tells a second event.
-    await guest.run("/bin/mkdir", ...this.#watchers.map(({ folder }) => `${folder}/${name}`));
+    await guest.run("/bin/mkdir", "-p", ...this.#watchers.map(({ folder }) => `${folder}/${name}`));
     for (const { id, folder } of this.#watchers) {
       let got: string[];
       try {

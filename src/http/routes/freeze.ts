@@ -28,7 +28,7 @@ export function freezeRoute(agent: Agent): RouteHandler {
     const maxWaitMs = numberOf(url, "maxWaitMs");
     const { signal } = request;
     const result = await agent.freeze.freeze(mode, { maxCgroups, maxWaitMs, signal });
-    agent.coordinator.notePauseSide();
+    agent.coordinator.onFreeze();
     return maxWaitMs === undefined ? new Response(null, { status: 204 }) : Response.json(result);
   };
 }
@@ -36,7 +36,7 @@ export function freezeRoute(agent: Agent): RouteHandler {
 export function unfreezeRoute(agent: Agent): RouteHandler {
   return async (request) => {
     await request.body?.cancel();
-    agent.coordinator.thaw();
+    agent.coordinator.onUnfreeze();
     return new Response(null, { status: 204 });
   };
 }
