@@ -45,10 +45,12 @@ export function startBundle(
   port: number,
   under?: readonly string[],
   args: readonly string[] = [],
+  views = true,
 ): Promise<LocalAgent> {
   return startLocalAgent({
     port,
     under,
+    views,
     main: join(BUNDLE_DIR, "denvd.js"),
     args: ["--isnotfc", ...args],
     quietLogin: true,
