@@ -2,7 +2,7 @@
  * `deno task bundle [--set guest] [--net ADDRESS:PORT]... [--out dist]`: makes the two files that
  * a guest needs besides Deno itself and the scripts of rootfs/:
  *
- *   denvd.js   the agent and its packages in one minified file
+ *   denvd.js   the agent and its packages in one file
  *   denvd      a launcher that execs deno with exactly the flags of the set, `--permissions`
  *              prints them
  *
@@ -129,7 +129,9 @@ export async function makeBundle(options: BuildOptions): Promise<string> {
   const bundle = join(options.out, "denvd.js");
   await Deno.mkdir(options.out, { recursive: true });
   const { success } = await new Deno.Command(Deno.execPath(), {
-    args: ["bundle", "--quiet", "--minify", "--frozen", "-o", bundle, "src/main.ts"],
+    // Never minified: the bundler makes `return open().read()` of `using x = open(); return
+    // x.read()`, and nothing is ever closed.
+    args: ["bundle", "--quiet", "--frozen", "-o", bundle, "src/main.ts"],
     cwd: projectRoot,
     stdin: "null",
   }).spawn().status;

@@ -19,13 +19,13 @@ export class Load {
 
   constructor(size: LoadSize, seed: number) {
     this.#items = [
-      // First, since the end of a process is kept for 30 s only.
-      new Endings(),
       new Counters(size),
       new Terminals(size),
       new Servers(size),
       new Watchers(size),
       new Files(size, seed),
+      // Late, since the end of a process is kept for 30 s only.
+      new Endings(),
       // Last before the pause: nothing may use what it leaves idle.
       new Connections(size),
     ];
@@ -45,7 +45,10 @@ export class Load {
     for (const item of this.#items) await item.cut();
   }
 
-  /** What every kind of work sees in a restored guest. What throws is told in `failures`. */
+  /**
+   * What every kind of work sees in a restored guest, the last to be put to work first. What
+   * throws is told in `failures`.
+   */
   async observe(
     guest: Guest,
     plan: CyclePlan,
@@ -53,7 +56,7 @@ export class Load {
     failures: string[],
   ): Promise<LoadSeen> {
     const seen = emptyLoadSeen();
-    for (const item of this.#items) {
+    for (const item of this.#items.toReversed()) {
       try {
         await item.observe(guest, plan, clone, seen);
       } catch (error) {
