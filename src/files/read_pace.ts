@@ -23,8 +23,9 @@ const MAX_FRAMING_BYTES = 12;
 
 export class ReadPace {
   #view = FIRST_BYTES;
-  /** Bytes since the chunk began that is being read. */
+  /** Bytes of the chunk that is being read, while its reads look like those of one chunk. */
   #run = 0;
+  #ended = true;
   #lastChunk = 0;
 
   /** @param maxView longest view worth asking for */
@@ -35,20 +36,28 @@ export class ReadPace {
     return this.#view;
   }
 
-  /** Notes what a read into a view of that length gave. */
+  /**
+   * Notes what a read into a view of that length gave. With a client that keeps up, the first
+   * read of a chunk gives less than the view by just the framing before it, the next ones give
+   * the whole view, and one more the rest; anything else tells nothing.
+   */
   took(bytes: number): void {
     const missing = this.#view - bytes;
-    // The first read of a chunk gives less than the view by just the framing before it.
     if (missing >= MIN_FRAMING_BYTES && missing <= MAX_FRAMING_BYTES) {
       this.#chunkBegins();
+      this.#run = bytes;
+      this.#ended = false;
+    } else if (this.#ended) {
+      this.#run = 0;
+    } else {
+      this.#run += bytes;
+      this.#ended = missing > 0;
     }
-    this.#run += bytes;
   }
 
   #chunkBegins(): void {
     const chunk = this.#run;
-    this.#run = 0;
-    // Once may be chance: the end of a chunk, or a pause of the client.
+    // Once may be chance.
     if (chunk > 0 && chunk === this.#lastChunk) {
       const whole = chunk + framingBytes(chunk);
       const reads = Math.ceil(whole / this.maxView);
