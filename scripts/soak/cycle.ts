@@ -243,6 +243,9 @@ export class Soak implements AsyncDisposable {
         const { tries, status } = await resume(guest, dialect, body, accel);
         Object.assign(times, { initTries: tries, initStatus: status });
         times.readyMs = performance.now() - start;
+        if (status !== 204) {
+          throw new Error(`/init answered ${status || "nothing"}, ${tries} tries`);
+        }
       }
       await health;
       await sabotage?.afterInit?.(this.#context(guest));

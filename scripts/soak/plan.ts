@@ -44,13 +44,16 @@ export function planCycle(
 ): CyclePlan {
   const random = new Random(seed, cycle);
   const drawn = random.pick(PAUSE_SIDES[dialect]);
+  // Wrenn's host sends no token, ever.
+  const rotateToken = random.next() < 0.25 && dialect === "e2b";
+  const mmdsDelayMs = random.pick([[0, 70], [200, 20], [1500, 10]]);
   return {
     cycle,
     clones,
     pauseSide: FIRST[dialect][cycle - 1] ?? drawn,
-    // Wrenn's host sends no token, ever.
-    rotateToken: random.next() < 0.25 && dialect === "e2b",
-    mmdsDelayMs: random.pick([[0, 70], [200, 20], [1500, 10]]),
+    rotateToken,
+    // An MMDS that takes over a second has no hash, and without one a new token is refused.
+    mmdsDelayMs: rotateToken ? 0 : mmdsDelayMs,
     healthFirst: random.next() < 0.5 || dialect === "wrenn",
     restMs: random.pick([[0, 75], [400, 15], [4000, 10]]),
   };

@@ -76,3 +76,26 @@ Deno.test("a clock that could not be set is told", async () => {
     asked: [],
   });
 });
+
+Deno.test("where date takes long, the clock is set once more, by that long ahead", async () => {
+  const timestampMs = 1_700_000_000_000;
+  let waitedMs = 0;
+  let clock = timestampMs - 5000;
+  const asked: string[] = [];
+  const outcome = await adjustClock(BigInt(timestampMs) * MS, 0, {
+    now: () => clock,
+    steady: () => waitedMs,
+    run(_path, args) {
+      waitedMs += 200;
+      asked.push(args[2]!);
+      clock = Number(args[2]!.slice(1)) * 1000;
+      return Promise.resolve({ ok: true, stdout: "", reason: "" });
+    },
+  });
+  // 200 ms are over by the second time, and 200 more will be.
+  assertEquals({ outcome, asked }, {
+    outcome: "set",
+    asked: ["@1700000000.000000000", "@1700000000.400000000"],
+  });
+  assertEquals(clock, timestampMs + waitedMs);
+});
