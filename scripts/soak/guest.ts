@@ -13,7 +13,7 @@ const RPC_LIMIT_MS = 20_000;
  * A restored agent drops what is left from before, and for a moment nothing listens; a request
  * that is lost in it is sent again. What takes longer is a failure.
  */
-const RESEND_FOR_MS = 1000;
+const RESEND_FOR_MS = 5000;
 const RESEND_PAUSE_MS = 20;
 
 export interface StartOptions {
