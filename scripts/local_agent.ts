@@ -7,6 +7,7 @@
  */
 
 import { dirname, join } from "@std/path";
+import { MountNamespace } from "./mount_namespace.ts";
 import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
 import { PRIVATE_FOLDERS } from "./private_folders.ts";
 import { QUIET_LOGIN } from "./quiet_login.ts";
@@ -96,34 +97,6 @@ export function programFolders(): string[] {
   return [projectRoot, dirname(Deno.realPathSync(Deno.execPath())), cache];
 }
 
-/** Processes in the mount namespace `ns`: the agent and all that it started. */
-function processesIn(ns: string): number[] {
-  const pids: number[] = [];
-  for (const entry of Deno.readDirSync("/proc")) {
-    if (!/^\d+$/.test(entry.name)) continue;
-    try {
-      if (Deno.readLinkSync(`/proc/${entry.name}/ns/mnt`) === ns) pids.push(Number(entry.name));
-    } catch {
-      // Gone meanwhile, or another user's.
-    }
-  }
-  return pids;
-}
-
-/** Kills what the agent's run left behind: whatever still lives in its mount namespace. */
-async function sweep(ns: string): Promise<void> {
-  for (let left = processesIn(ns); left.length > 0; left = processesIn(ns)) {
-    for (const pid of left) {
-      try {
-        Deno.kill(pid, "SIGKILL");
-      } catch {
-        // Gone meanwhile.
-      }
-    }
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 async function removeCgroup(folder: string): Promise<void> {
   for (const entry of Deno.readDirSync(folder)) {
     if (entry.isDirectory) await removeCgroup(join(folder, entry.name));
@@ -210,18 +183,21 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
     env: { DENO_NO_UPDATE_CHECK: "1", ...options.env, ...tracing.env },
   }).spawn();
 
-  const ownNs = Deno.readLinkSync("/proc/self/ns/mnt");
+  // Known early, so that what outlives an agent that ends by itself is found too.
+  const entered = canUnshare ? MountNamespace.entered(child.pid) : undefined;
   let stopped: Promise<Deno.CommandStatus> | undefined;
   async function end(signal: Deno.Signal): Promise<Deno.CommandStatus> {
-    let ns = ownNs;
+    // What enters several one after another is in the last of them by now.
+    using last = MountNamespace.of(child.pid);
     try {
-      ns = Deno.readLinkSync(`/proc/${child.pid}/ns/mnt`);
       child.kill(signal);
     } catch {
-      // Ended on its own; its namespace went with it unless something else holds it.
+      // Ended on its own.
     }
     const status = await child.status;
-    if (ns !== ownNs) await sweep(ns);
+    using first = await entered;
+    await first?.sweep();
+    await last?.sweep();
     if (cgroup !== undefined) await removeCgroup(cgroup).catch(() => {});
     await Deno.remove(runDir, { recursive: true }).catch(() => {});
     return status;
