@@ -76,7 +76,14 @@ declare module "busboy" {
       event: "file",
       listener: (name: string | undefined, stream: Readable, info: { filename?: string }) => void,
     ): this;
-    on(event: "field", listener: (name: string | undefined, value: string) => void): this;
+    on(
+      event: "field",
+      listener: (
+        name: string | undefined,
+        value: string,
+        info: { valueTruncated: boolean },
+      ) => void,
+    ): this;
     on(event: "error", listener: (error: Error) => void): this;
     on(event: "finish", listener: () => void): this;
   }

@@ -19,8 +19,11 @@ export interface SignedParts {
   username: string;
   token: string;
   /** Unix seconds; undefined for a signature without an expiry. */
-  expiration?: number;
+  expiration?: number | bigint;
 }
+
+/** The largest 64-bit number; the Go agent takes no more either. */
+const MAX_EXPIRATION = 2n ** 63n - 1n;
 
 /**
  * `v1_` and the base64 (standard alphabet, no padding) of the SHA-256 of
@@ -84,13 +87,13 @@ function unauthenticated(message: string): AgentError {
   return new AgentError(Code.Unauthenticated, message);
 }
 
-function parseExpiration(text: string | null): number | undefined {
+function parseExpiration(text: string | null): bigint | undefined {
   if (text === null) return undefined;
-  if (!/^-?\d{1,15}$/.test(text)) {
+  if (!/^-?\d{1,19}$/.test(text) || BigInt(text) > MAX_EXPIRATION) {
     throw new AgentError(
       Code.InvalidArgument,
       `signature_expiration '${text}' is not a number of seconds`,
     );
   }
-  return Number(text);
+  return BigInt(text);
 }

@@ -19,6 +19,8 @@ const CONDITIONS = [
   "if-range",
 ] as const;
 
+const HTTP_DATE_LENGTH = "Sun, 06 Nov 1994 08:49:37 GMT".length;
+
 /** Whether the request carries any condition. */
 export function isConditional(headers: Headers): boolean {
   return CONDITIONS.some((name) => headers.has(name));
@@ -39,9 +41,10 @@ export function parseHttpDate(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** Text of a Last-Modified header. */
-export function httpDate(ms: number): string {
-  return new Date(ms).toUTCString();
+/** Text of a Last-Modified header; null for a year that has no four digits. */
+export function httpDate(ms: number): string | null {
+  const text = new Date(ms).toUTCString();
+  return text.length === HTTP_DATE_LENGTH ? text : null;
 }
 
 /** The tags of a list, as they stand there: `W/"a"`, `"b"`; `*` alone is `["*"]`. */

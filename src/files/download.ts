@@ -60,7 +60,8 @@ async function choose(file: GuardedFile, request: DownloadRequest): Promise<Down
     return refuse(406, "no acceptable content coding: identity and gzip can be had");
   }
 
-  headers.set("last-modified", httpDate(mtimeMs));
+  const modified = httpDate(mtimeMs);
+  if (modified !== null) headers.set("last-modified", modified);
   if (etag !== null) headers.set("etag", coding === "gzip" ? weakened(etag) : etag);
   const verdict = evaluateConditions(asked, validators);
   if (verdict === "not-modified") return { status: 304, headers, body: null };

@@ -60,8 +60,16 @@ export function rememberNames(names: Names): Names {
   };
 }
 
-/** Seconds and nanoseconds; both count up, also before 1970. */
-export function timestamp(ms: number): { seconds: bigint; nanos: number } {
+/** The years that a Timestamp can tell: 0001 to 9999. One beyond would spoil the whole answer. */
+const FIRST_MS = -62_135_596_800_000;
+const LAST_MS = 253_402_300_799_999;
+
+/**
+ * Seconds and nanoseconds; both count up, also before 1970. A time that can't be told is the
+ * nearest one that can.
+ */
+export function timestamp(time: number): { seconds: bigint; nanos: number } {
+  const ms = Math.min(Math.max(time, FIRST_MS), LAST_MS);
   const seconds = Math.floor(ms / 1000);
   return { seconds: BigInt(seconds), nanos: Math.floor(ms - seconds * 1000) * 1_000_000 };
 }

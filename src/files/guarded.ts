@@ -36,6 +36,9 @@ const MAX_LINKS = 40;
 /** Links and names of a path that are looked at to tell where it would be. */
 const MAX_STEPS = 4096;
 
+/** How often a directory is made that somebody removes at the same time. */
+const MAX_ATTEMPTS = 20;
+
 /** Where a file is to be written. */
 export type Target =
   | { readonly kind: "new"; readonly dir: GuardedDir; readonly name: string }
@@ -214,6 +217,7 @@ export class GuestFiles implements Subsystem {
     try {
       return { dir: this.openDir(dirname(path)), name: basename(path) };
     } catch (error) {
+      if (isMissing(error)) throw missing(path);
       throw isBeyond(error) ? beyond(access, path) : error;
     }
   }
@@ -250,9 +254,19 @@ export class GuestFiles implements Subsystem {
 
   /**
    * Opens a directory, making what is missing of it with mode 0755 for `owner`; what exists
-   * stays as it is.
+   * stays as it is. What somebody removes meanwhile is made again.
    */
   ensureDir(path: string, owner: Owner): GuardedDir {
+    for (let attempt = 1;; attempt++) {
+      try {
+        return this.#makeMissing(path, owner);
+      } catch (error) {
+        if (!isMissing(error) || attempt === MAX_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  #makeMissing(path: string, owner: Owner): GuardedDir {
     const names: string[] = [];
     let dir: GuardedDir | undefined;
     for (let upper = path; dir === undefined; upper = dirname(upper)) {
@@ -270,6 +284,9 @@ export class GuestFiles implements Subsystem {
       try {
         reached = parent.truePath(name);
         dir = parent.makeDir(name, owner) ?? this.openDir(reached);
+      } catch (error) {
+        if (!isMissing(error) || parent.find(name)?.kind !== "symlink") throw error;
+        throw new AgentError(Code.Internal, `'${reached}' is a link that leads nowhere`);
       } finally {
         parent[Symbol.dispose]();
       }

@@ -45,5 +45,17 @@ export function pathError(
       { cause: error },
     );
   }
-  return fromOsError(error, `cannot ${action} '${path}'`);
+  const { code } = fromOsError(error, action);
+  return new AgentError(code, `cannot ${action} '${path}': ${reasonOf(error)}`, { cause: error });
+}
+
+/**
+ * What the system said, without the call and the path that the runtime adds: that is often one
+ * through a descriptor, which says nothing to the caller.
+ */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const [, reason] = /^(.*?) \(os error \d+\)/s.exec(message) ??
+    /^E[A-Z0-9]+: (.*?)(?:, [a-z]+(?: '.*)?)?$/s.exec(message) ?? [];
+  return reason === undefined ? message : reason.charAt(0).toLowerCase() + reason.slice(1);
 }

@@ -56,9 +56,14 @@ export function fromFileInfo(info: Deno.FileInfo): FileStat {
     dev: info.dev,
     ino: info.ino ?? 0,
     nlink: info.nlink ?? 1,
-    mtimeMs: info.mtime?.getTime() ?? 0,
-    ctimeMs: info.ctime?.getTime() ?? 0,
+    mtimeMs: timeOf(info.mtime),
+    ctimeMs: timeOf(info.ctime),
   };
+}
+
+/** A time that is missing, or too far for the runtime's dates, counts as 1970. */
+function timeOf(date: Date | null): number {
+  return date?.getTime() || 0;
 }
 
 /** From what node:fs gives. */

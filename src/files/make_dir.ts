@@ -21,11 +21,24 @@ function refuseExisting(files: GuestFiles, path: string): void {
     using found = files.lookUp(path);
     kind = found.stat.kind;
   } catch (error) {
-    if (isMissing(error)) return;
-    throw isBeyond(error) ? beyond("write", path) : error;
+    if (!isMissing(error)) throw isBeyond(error) ? beyond("write", path) : error;
+    if (!isLink(files, path)) return;
+    kind = "symlink";
   }
   if (kind === "directory") {
     throw new AgentError(Code.AlreadyExists, `directory '${path}' already exists`);
   }
   throw new AgentError(Code.InvalidArgument, `'${path}' exists and is not a directory`);
+}
+
+/** Whether a link has the name, which leads nowhere then. */
+function isLink(files: GuestFiles, path: string): boolean {
+  try {
+    const { dir, name } = files.openParent(path);
+    using _parent = dir;
+    return dir.find(name)?.kind === "symlink";
+  } catch (error) {
+    if (isMissing(error) || isBeyond(error)) return false;
+    throw error;
+  }
 }

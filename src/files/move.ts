@@ -28,7 +28,11 @@ export function move(
 ): void {
   const { dir: from, name } = files.openParent(source, "write");
   try {
-    from.lstat(name);
+    const { kind } = from.lstat(name);
+    // Before parents are made in it.
+    if (kind === "directory" && destination.startsWith(`${source}/`)) {
+      throw refused(source, destination, REASONS.EINVAL!);
+    }
     const target = destination.slice(destination.lastIndexOf("/") + 1);
     if (target === "") throw beyond("write", destination);
     using to = files.ensureDir(dirname(destination), owner);
@@ -42,10 +46,18 @@ export function move(
 
 function inPlainWords(error: unknown, source: string, destination: string): unknown {
   const reason = error instanceof AgentError ? REASONS[errnoOf(error.cause) ?? ""] : undefined;
-  if (reason === undefined) return error;
+  return reason === undefined ? error : refused(source, destination, reason, error);
+}
+
+function refused(
+  source: string,
+  destination: string,
+  reason: string,
+  cause?: unknown,
+): AgentError {
   return new AgentError(
     Code.Internal,
     `cannot move '${source}' to '${destination}': ${reason}`,
-    { cause: error },
+    { cause },
   );
 }

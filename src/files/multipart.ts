@@ -8,11 +8,13 @@ import type { Readable } from "node:stream";
 import Busboy, { type Form } from "busboy";
 import { AgentError, Code } from "../errors.ts";
 
+const encoder = new TextEncoder();
+
 /** Name of the parts that are files to store; other parts are skipped. */
 const FILE_FIELD = "file";
 
 export interface FilePart {
-  /** As the client sent it: it may hold directories. */
+  /** As the client sent it: it may hold directories; empty when it sent none. */
   filename: string;
   body: AsyncIterable<Uint8Array>;
 }
@@ -50,6 +52,11 @@ export async function readMultipart(
     if (failure !== undefined) throw failure.error;
   };
 
+  const begin = (part: FilePart) => {
+    stored = stored.then(() => store(part));
+    stored.catch(fail);
+  };
+
   form.on("file", (name, stream, { filename }) => {
     // Whoever reads the stream gets its error; where nobody reads it yet it must be caught.
     stream.on("error", () => {});
@@ -57,11 +64,14 @@ export async function readMultipart(
       stream.resume();
       return;
     }
-    stored = stored.then(() => store({ filename: filename ?? "", body: chunksOf(stream) }));
-    stored.catch(fail);
+    begin({ filename: filename ?? "", body: chunksOf(stream) });
   });
-  form.on("field", (name) => {
-    if (name === FILE_FIELD) fail(malformed("a part named 'file' has no file name"));
+  // Without a file name a part counts as text, and comes whole.
+  form.on("field", (name, text, { valueTruncated }) => {
+    if (name !== FILE_FIELD) return;
+    if (valueTruncated || text.includes("\ufffd")) {
+      fail(malformed("a part that is long or no text needs a file name"));
+    } else begin({ filename: "", body: oneChunk(text) });
   });
   form.on("error", (error) => fail(malformed(error.message)));
 
@@ -85,6 +95,10 @@ export async function readMultipart(
 
 async function* chunksOf(stream: Readable): AsyncGenerator<Uint8Array> {
   for await (const chunk of stream) yield chunk as Uint8Array;
+}
+
+async function* oneChunk(text: string): AsyncGenerator<Uint8Array> {
+  if (text !== "") yield await encoder.encode(text);
 }
 
 function openForm(contentType: string): Form {

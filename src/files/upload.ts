@@ -76,18 +76,25 @@ export class FileStore {
     }
   }
 
-  /** @returns false when the name was taken meanwhile, nothing read of the content */
+  /**
+   * @returns false when the name was taken meanwhile or its directory removed, nothing read of
+   * the content
+   */
   async #create(
     dir: GuardedDir,
     name: string,
     content: Content | Staged,
     request: UploadRequest,
   ): Promise<boolean> {
-    using file = this.files.createFile(dir, name, request.owner);
+    using file = this.#createFile(dir, name, request.owner);
     if (file === undefined) return false;
     try {
       using _lock = await this.#locks.acquire(file.opened, request.signal);
-      using writer = await file.openWriter();
+      using writer = await openUnlessReplaced(file);
+      if (writer === undefined) {
+        dir.unlinkSame(name, file.opened);
+        return false;
+      }
       if ("rest" in content) await writePieces(writer, content);
       else await overwrite(writer, content);
       await request.finish(file, true);
@@ -95,6 +102,16 @@ export class FileStore {
     } catch (error) {
       dir.unlinkSame(name, file.opened);
       throw pathError(error, "write", request.path, "write");
+    }
+  }
+
+  /** @returns undefined when the name was taken meanwhile, or its directory removed */
+  #createFile(dir: GuardedDir, name: string, owner: Owner): GuardedFile | undefined {
+    try {
+      return this.files.createFile(dir, name, owner);
+    } catch (error) {
+      if (isReplaced(error)) return undefined;
+      throw error;
     }
   }
 
@@ -122,15 +139,9 @@ export class FileStore {
   async #replace(file: GuardedFile, staged: Staged, request: UploadRequest): Promise<boolean> {
     using _lock = await this.#locks.acquire(file.opened, request.signal);
     request.signal.throwIfAborted();
-    let open: Deno.FsFile;
+    using writer = await openUnlessReplaced(file);
+    if (writer === undefined) return false;
     try {
-      open = await file.openWriter();
-    } catch (error) {
-      if (isReplaced(error)) return false;
-      throw error;
-    }
-    try {
-      using writer = open;
       file.chown(request.owner);
       await overwrite(writer, staged);
       await request.finish(file, false);
@@ -138,6 +149,16 @@ export class FileStore {
     } catch (error) {
       throw pathError(error, "write", request.path, "write");
     }
+  }
+}
+
+/** A handle to write with, or undefined when the file's name has gone, or stands for another. */
+async function openUnlessReplaced(file: GuardedFile): Promise<Deno.FsFile | undefined> {
+  try {
+    return await file.openWriter();
+  } catch (error) {
+    if (isReplaced(error)) return undefined;
+    throw error;
   }
 }
 

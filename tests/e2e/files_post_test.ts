@@ -74,6 +74,23 @@ Deno.test("the same path twice in one form: 400, naming what was stored", async 
   assertEquals(await Deno.readTextFile(`${path}/same`), "1");
 });
 
+Deno.test("a part without a file name goes to the path, if there is one", async () => {
+  await using agent = await startAgent();
+  await using folder = await scratchFolder();
+  const path = `${folder.path}/file`;
+  const post = (query: Record<string, string>) => {
+    const form = new FormData();
+    form.append("file", "without a name");
+    const url = `${agent.url}/files?${new URLSearchParams(query)}`;
+    return fetch(url, { method: "POST", body: form });
+  };
+  assertEquals(await (await post({ path })).json(), [{ path, name: "file", type: "file" }]);
+  assertEquals(await Deno.readTextFile(path), "without a name");
+  const [status, message] = await outcome(await post({}));
+  assertEquals(status, 400);
+  assert(message.includes("no file name"), message);
+});
+
 Deno.test("names of every kind go up and come down", async () => {
   await using agent = await startAgent();
   await using folder = await scratchFolder();
@@ -147,11 +164,13 @@ Deno.test("what can't be stored: the contract's status and a message that names 
   await Deno.writeTextFile(`${path}/file`, "x");
   await Deno.symlink("b", `${path}/a`);
   await Deno.symlink("a", `${path}/b`);
+  await Deno.symlink("gone", `${path}/nowhere`);
   assert((await new Deno.Command("mkfifo", { args: [`${path}/fifo`] }).output()).success);
   const kinds: [string, string, number, string][] = [
     ["a directory", path, 400, "is a directory"],
     ["a FIFO", `${path}/fifo`, 400, "not a regular file"],
     ["a parent that is a file", `${path}/file/x`, 500, `${path}/file`],
+    ["a parent that is a link to nothing", `${path}/nowhere/x`, 500, `${path}/nowhere`],
     ["a parent's parent that is a file", `${path}/file/x/y`, 500, `${path}/file`],
     ["a link cycle", `${path}/a`, 400, "cyclic symlink"],
     ["a name that is too long", `${path}/${"n".repeat(256)}`, 400, "too long"],
@@ -217,7 +236,7 @@ Deno.test("what can't be stored: the contract's status and a message that names 
     });
   }
   await t.step("nothing was made", () => {
-    assertEquals(folder.names(), ["a", "b", "fifo", "file"]);
+    assertEquals(folder.names(), ["a", "b", "fifo", "file", "nowhere"]);
   });
 });
 
@@ -290,5 +309,5 @@ rootTest("a read-only file system is refused with a reason", async () => {
   await using agent = await startAgent({ prepare: mount });
   const [status, message] = await outcome(await putFile(agent, `${folder.path}/x`, "x"));
   assertEquals(status, 403);
-  assert(message.includes("Read-only file system"), message);
+  assert(message.includes("read-only file system"), message);
 });

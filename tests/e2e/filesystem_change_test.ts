@@ -4,7 +4,7 @@ import { createClient } from "@connectrpc/connect";
 import { assertEquals, assertLess, assertStringIncludes } from "@std/assert";
 import { Filesystem, FileType } from "../../src/gen/filesystem_pb.ts";
 import { basicAuth, startAgent } from "../support/agent.ts";
-import { scratchFolder } from "../support/files.ts";
+import { outcome, putFile, scratchFolder } from "../support/files.ts";
 import { descriptors } from "../support/proc.ts";
 import { refusal } from "../support/rpc_error.ts";
 import { ADA, rootTest, scratchUsers } from "../support/users.ts";
@@ -32,6 +32,11 @@ Deno.test("MakeDir makes parents; what is there already is told apart", async ()
   assertEquals((await make("link"))[0], "AlreadyExists");
   assertEquals((await make("f"))[0], "InvalidArgument");
   assertEquals((await make("f/below"))[0], "Internal");
+  assertEquals((await make("dangling"))[0], "InvalidArgument");
+  assertEquals(await make("dangling/below"), [
+    "Internal",
+    `'${path}/dangling' is a link that leads nowhere`,
+  ]);
   await agent.filesystem.makeDir({ path: `${path}/link/new` });
   assertEquals(await exists(`${path}/a/new`), true);
 });
@@ -80,9 +85,10 @@ Deno.test("Move renames files, folders and links, and makes parents", async () =
   const fails = (from: string, to: string) => refusal(move(from, to));
   assertEquals(await fails("none", "made/x"), ["NotFound", `path '${path}/none' does not exist`]);
   assertEquals(await exists(`${path}/made`), false);
-  const [code, message] = await fails("new", "new/dir/inside");
+  const [code, message] = await fails("new", "new/dir/made/inside");
   assertEquals(code, "Internal");
   assertStringIncludes(message, "into itself");
+  assertEquals(await exists(`${path}/new/dir/made`), false);
   assertEquals((await fails("g", "new"))[0], "Internal");
   assertEquals((await fails("g/x", "h"))[0], "Internal");
   assertEquals((await fails("new", "g/x"))[0], "Internal");
@@ -108,6 +114,52 @@ Deno.test("Remove takes files, trees and links, and is content with what is not 
     (await refusal(agent.filesystem.remove({ path: `${path}/kept/f/x` })))[0],
     "Internal",
   );
+});
+
+rootTest("what the system refuses is told in its words, with the caller's paths only", async () => {
+  await using folder = await scratchFolder();
+  const { path } = folder;
+  await Deno.mkdir(`${path}/mount`);
+  await Deno.mkdir(`${path}/fixed`);
+  await using agent = await startAgent({
+    prepare: `mount -t tmpfs tmpfs ${path}/mount; mount -t tmpfs -o ro tmpfs ${path}/fixed`,
+  });
+  const { filesystem } = agent;
+  assertEquals(await refusal(filesystem.remove({ path: `${path}/mount` })), [
+    "Internal",
+    `cannot remove '${path}/mount': device or resource busy`,
+  ]);
+  assertEquals(
+    await refusal(filesystem.move({ source: `${path}/mount`, destination: `${path}/x` })),
+    ["Internal", `cannot move '${path}/mount': device or resource busy`],
+  );
+  assertEquals(await refusal(filesystem.makeDir({ path: `${path}/fixed/x` })), [
+    "PermissionDenied",
+    `cannot make the directory '${path}/fixed/x': read-only file system`,
+  ]);
+});
+
+Deno.test("folders that are removed while they are made are made again", async () => {
+  await using agent = await startAgent();
+  await using folder = await scratchFolder();
+  const { path } = folder;
+  const removals = async () => {
+    for (let round = 0; round < 60; round++) {
+      await refusal(
+        agent.filesystem.remove({ path: `${path}/a` }).then(() => {
+          throw new Error("removed");
+        }),
+      );
+    }
+  };
+  const uploads = async (size: number) => {
+    for (let round = 0; round < 60; round++) {
+      const content = "x".repeat(size);
+      const answer = await outcome(await putFile(agent, `${path}/a/b/c/${size}`, content));
+      assertEquals(answer, [200, ""]);
+    }
+  };
+  await Promise.all([removals(), uploads(1), uploads(100_000), removals()]);
 });
 
 Deno.test("calls that fail give their descriptors back", async () => {

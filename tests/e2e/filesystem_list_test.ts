@@ -1,9 +1,10 @@
 /** ListDir through the real agent. */
 
+import { createClient } from "@connectrpc/connect";
 import { assert, assertEquals, assertLess, assertStringIncludes } from "@std/assert";
-import { FileType } from "../../src/gen/filesystem_pb.ts";
+import { Filesystem, FileType } from "../../src/gen/filesystem_pb.ts";
 import { startAgent, type TestAgent } from "../support/agent.ts";
-import { scratchFolder } from "../support/files.ts";
+import { getFile, scratchFolder } from "../support/files.ts";
 import { children, descriptors } from "../support/proc.ts";
 import { refusal } from "../support/rpc_error.ts";
 import { rootTest } from "../support/users.ts";
@@ -124,6 +125,29 @@ Deno.test("names of every kind", async () => {
     await agent.filesystem.remove({ path: destination });
   }
   assertEquals(await paths(agent, path, 2), ["/あ"]);
+});
+
+rootTest("a file with a time beyond the calendar spoils neither listing nor download", async () => {
+  await using folder = await scratchFolder();
+  const { path } = folder;
+  await using agent = await startAgent({
+    // Other file systems keep no such times.
+    prepare: `mount -t tmpfs tmpfs ${path}; echo x > ${path}/plain; ` +
+      `for s in 253402300800 -62200000000 9999999999999999; do touch -d @$s ${path}/t$s; done`,
+  });
+  const client = createClient(Filesystem, agent.transport({}, true));
+  const { entries } = await client.listDir({ path });
+  const times = entries.map((entry) => [entry.name, entry.modifiedTime?.seconds]);
+  assertEquals(times.slice(1), [
+    ["t-62200000000", -62_135_596_800n],
+    ["t253402300800", 253_402_300_799n],
+    ["t9999999999999999", 0n],
+  ]);
+  for (const { name } of entries.slice(1)) {
+    const response = await getFile(agent, `${path}/${name}`);
+    assertEquals([response.status, response.headers.get("last-modified")], [200, null]);
+    await response.body?.cancel();
+  }
 });
 
 Deno.test("names that are not UTF-8 are told apart, and using one is a clear error", async () => {

@@ -103,7 +103,7 @@ Deno.test("Stat: what is missing, below a file, too long, or no path", async () 
   ]);
   assertEquals(await stat(`${folder.path}/none/below`), [
     "NotFound",
-    `path '${folder.path}/none' does not exist`,
+    `path '${folder.path}/none/below' does not exist`,
   ]);
   assertEquals((await stat(`${folder.path}/f/below`))[0], "Internal");
   assertEquals((await stat(`/tmp/${"a".repeat(256)}`))[0], "InvalidArgument");

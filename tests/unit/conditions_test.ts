@@ -39,7 +39,12 @@ for (
   Deno.test(`HTTP date '${text}'`, () => assertEquals(parseHttpDate(text), expected));
 }
 
-Deno.test("a date is written as HTTP wants it", () => assertEquals(httpDate(DATE_MS + 1), DATE));
+Deno.test("a date is written as HTTP wants it, or not at all", () => {
+  assertEquals(httpDate(DATE_MS + 1), DATE);
+  for (const ms of [253_402_300_800_000, -62_200_000_000_000, 1e18]) {
+    assertEquals(httpDate(ms), null);
+  }
+});
 
 const CASES: [Record<string, string>, string][] = [
   [{}, "send"],

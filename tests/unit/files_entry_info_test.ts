@@ -68,6 +68,8 @@ Deno.test("of some entries only name and type are known", () => {
 Deno.test("times count up from the second before, also before 1970", () => {
   assertEquals(timestamp(0), { seconds: 0n, nanos: 0 });
   assertEquals(timestamp(1999), { seconds: 1n, nanos: 999_000_000 });
+  assertEquals(timestamp(1e18), { seconds: 253_402_300_799n, nanos: 999_000_000 });
+  assertEquals(timestamp(-1e18), { seconds: -62_135_596_800n, nanos: 0 });
   assertEquals(timestamp(-1), { seconds: -1n, nanos: 999_000_000 });
 });
 

@@ -54,6 +54,17 @@ Deno.test("a thousand small files are no problem", async () => {
   assertEquals(files[999], ["999", "content 999"]);
 });
 
+Deno.test("a part without a file name is a file without one, in its place", async () => {
+  const text = part('name="file"; filename="a"', "one") +
+    part('name="file"', "two, あ") +
+    part('name="file"; filename=""', "") +
+    part('name="file"; filename=""\r\nContent-Type: application/octet-stream', "four") +
+    "--XX--\r\n";
+  for (const size of [1, 7, 1000]) {
+    assertEquals(await read(text, size), [["a", "one"], ["", "two, あ"], ["", ""], ["", "four"]]);
+  }
+});
+
 Deno.test("a form with no part is a form", async () => {
   assertEquals(await read("--XX--\r\n"), []);
 });
@@ -65,12 +76,13 @@ const BROKEN: [string, string, string][] = [
   ["cut inside a file", part('name="file"; filename="a"', "x".repeat(100)).slice(0, 100), TYPE],
   ["cut inside a part's header", part('name="file"; filename="a"', "x").slice(0, 30), TYPE],
   ["a part's header that is none", "--XX\r\nno header\r\n\r\nx\r\n--XX--\r\n", TYPE],
-  ["a file without a name", part('name="file"', "x") + "--XX--\r\n", TYPE],
+  ["a long file without a name", part('name="file"', "x".repeat(2 ** 20)) + "--XX--\r\n", TYPE],
+  ["no text, without a name", part('name="file"', "\ufffd") + "--XX--\r\n", TYPE],
 ];
 
 for (const [what, text, type] of BROKEN) {
   Deno.test(`malformed: ${what}`, async () => {
-    for (const size of [1, 1000]) {
+    for (const size of text.length > 1000 ? [65536] : [1, 1000]) {
       const error = await assertRejects(() => read(text, size, type), AgentError, "malformed");
       assertEquals(error.code, Code.InvalidArgument);
     }

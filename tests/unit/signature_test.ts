@@ -114,6 +114,22 @@ Deno.test("an expiry of 0 is an expiry", async () => {
   );
 });
 
+Deno.test("an expiry may be any 64-bit number", async () => {
+  const parts = { path: PATH, operation: "read" as const, username: "user", token: "tok-1" };
+  const never = 2n ** 63n - 1n;
+  assertEquals(
+    await outcome({
+      signature: await signature({ ...parts, expiration: never }),
+      expiration: String(never),
+    }),
+    "passes",
+  );
+  assertEquals(
+    await outcome({ expiration: String(never + 1n) }),
+    `signature_expiration '${never + 1n}' is not a number of seconds`,
+  );
+});
+
 Deno.test("with no token set there is no check", async () => {
   assertEquals(await outcome({}, ""), "passes");
   assertEquals(await outcome({ signature: "nonsense" }, ""), "passes");

@@ -62,7 +62,12 @@ export function filesPostRoute(agent: Agent): RouteHandler {
       await readMultipart(
         contentType,
         bytes,
-        (part) => put(caller.path ?? part.filename, part.body),
+        ({ filename, body }) => {
+          if (caller.path === null && filename === "") {
+            throw invalid("a part named 'file' has no file name, and there is no 'path'");
+          }
+          return put(caller.path ?? filename, body);
+        },
       );
     } else {
       throw invalid(
