@@ -15,16 +15,17 @@ run=$1 pid=$2 cgroup=$3
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 
+# A former agent's views are stale: they show a process that is gone, and nothing can be made
+# below them before they go.
+while umount -l "$run/fd" 2>/dev/null; do :; done
+
 mkdir -p "$run/fd" "$run/host" || exit 1
 chmod 755 "$run" "$run/host" || exit 1
-
-# A former agent's views are stale: they show a process that is gone.
-umount "$run/fd" 2>/dev/null
 mount --bind "/proc/$pid/fd" "$run/fd" || echo "host_view: cannot show descriptors" >&2
 
 show() { # show NAME SOURCE
   [ -r "$2" ] || return 0
-  umount "$run/host/$1" 2>/dev/null
+  while umount -l "$run/host/$1" 2>/dev/null; do :; done
   : >"$run/host/$1" || return 0
   { mount --bind "$2" "$run/host/$1" && mount -o remount,bind,ro "$run/host/$1"; } 2>/dev/null ||
     rm -f "$run/host/$1"
@@ -42,7 +43,12 @@ show rtc_since_epoch "${DENVD_RTC:-/sys/class/rtc/rtc0/since_epoch}"
 show vmgenid "${DENVD_VMGENID:-/none}"
 
 [ "$cgroup" != - ] || exit 0
-umount "$run/cgroup" 2>/dev/null
+while umount -l "$run/cgroup" 2>/dev/null; do :; done
+# In a folder of another kind mkdir would make plain folders.
+[ -e "${cgroup%/*}/cgroup.controllers" ] || {
+  echo "host_view: ${cgroup%/*} is no cgroup2 folder: processes are placed in no group" >&2
+  exit 0
+}
 mkdir -p "$cgroup" "$run/cgroup" || exit 0
 # One by one: a controller that is not there would spoil the whole line.
 for folder in "${cgroup%/*}" "$cgroup"; do

@@ -7,6 +7,7 @@
  */
 
 import { dirname, join } from "@std/path";
+import { hostPort } from "../src/host_port.ts";
 import { MountNamespace } from "./mount_namespace.ts";
 import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
 import { PRIVATE_FOLDERS } from "./private_folders.ts";
@@ -127,7 +128,7 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
     ? undefined
     : join(mount, options.cgroupParent ?? "", runDir.split("/").at(-1)!);
 
-  const place = { runDir, libDir, listen: `${address}:${options.port}` };
+  const place = { runDir, libDir, listen: hostPort(address, options.port) };
   const tracing = startTrace(set, place);
   const agentCommand = [
     ...[Deno.execPath(), "run", "--quiet", "--cached-only", "--no-remote"],
@@ -206,7 +207,7 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
   return {
     pid: child.pid,
     child,
-    url: `http://${address}:${options.port}`,
+    url: `http://${hostPort(address, options.port)}`,
     runDir,
     cgroup,
     lacks,

@@ -6,7 +6,10 @@
  * agent itself gets explicit flags.
  */
 
+import { COMMIT } from "../src/build.ts";
 import { parseArgs, usage, UsageError } from "../src/config.ts";
+import { ENVD_VERSION } from "../src/version.ts";
+import { hostPort } from "../src/host_port.ts";
 import { startLocalAgent } from "./local_agent.ts";
 import { fetchModules, findProgram } from "./setup.ts";
 
@@ -18,17 +21,44 @@ interface Tool {
 }
 
 const TOOLS: readonly Tool[] = [
-  { name: "socat", package: "socat", gives: "terminals and port forwarding" },
+  { name: "socat", package: "socat", gives: "terminals" },
   { name: "inotifywait", package: "inotify-tools", gives: "watching" },
   { name: "getfattr", package: "attr", gives: "file metadata" },
   { name: "setpriv", package: "util-linux", gives: "commands as other users" },
 ];
 
-/** Where the agent is to listen: 127.0.0.1:49983 unless the arguments name something else. */
-function listenOptions(args: readonly string[]): { port: number; address?: string } {
-  const { port, address } = parseArgs(args);
+interface ListenOptions {
+  port: number;
+  address: string;
+}
+
+/**
+ * Where the agent is to listen: 127.0.0.1:49983 unless the arguments name something else. Ends the
+ * task with a sentence when nothing can.
+ *
+ * @throws {UsageError} for a port that nobody could be told
+ */
+function listenOptions(args: readonly string[]): ListenOptions {
+  const { port, address: given } = parseArgs(args);
   const named = args.some((arg) => /^--?address(=|$)/.test(arg));
-  return { port, address: named ? address : undefined };
+  const address = named ? given : "127.0.0.1";
+  if (port === 0) throw new UsageError("a local start needs a port of its own, not 0");
+  try {
+    Deno.listen({ hostname: address, port }).close();
+  } catch (error) {
+    const reason = error instanceof Deno.errors.AddrInUse
+      ? "the address is in use"
+      : (error as Error).message;
+    console.error(`denvd: cannot listen on ${hostPort(address, port)}: ${reason}`);
+    Deno.exit(1);
+  }
+  return { port, address };
+}
+
+/** Whether the address is one of this machine's. */
+function hasAddress(address: string): boolean {
+  return address.startsWith("127.") ||
+    Deno.networkInterfaces().some((found) => found.address === address);
 }
 
 async function answers(url: string, signal: AbortSignal): Promise<boolean> {
@@ -42,8 +72,16 @@ async function answers(url: string, signal: AbortSignal): Promise<boolean> {
 }
 
 async function main(): Promise<number> {
-  if (parseArgs(Deno.args).help) {
-    console.log(usage());
+  const config = parseArgs(Deno.args);
+  const asked = config.help
+    ? usage()
+    : config.version
+    ? ENVD_VERSION
+    : config.commit
+    ? COMMIT
+    : undefined;
+  if (asked !== undefined) {
+    console.log(asked);
     return 0;
   }
   const options = listenOptions(Deno.args);
@@ -60,14 +98,23 @@ async function main(): Promise<number> {
 
   if (await answers(agent.url, ended.signal)) {
     const missing = TOOLS.filter((tool) => findProgram(tool.name) === undefined);
+    const isRoot = Deno.uid() === 0;
+    const forwards = hasAddress(config.gateway);
     const off = [
-      ...Deno.uid() === 0 ? [] : ["other users: run as root to serve them"],
+      ...isRoot ? [] : ["commands as other users: run as root to serve them"],
+      ...forwards
+        ? []
+        : [`port forwarding: ${config.gateway} is not on this machine (--gateway ADDRESS)`],
       ...agent.lacks,
       ...missing.map((tool) => `${tool.gives}: no ${tool.name} (package ${tool.package})`),
     ];
-    const on = TOOLS.filter((tool) => !missing.includes(tool)).map((tool) => tool.gives);
+    const on = TOOLS
+      .filter((tool) => !missing.includes(tool) && (isRoot || tool.name !== "setpriv"))
+      .map((tool) => tool.gives);
     console.log(`denvd listens on ${agent.url} (pid ${agent.pid})`);
-    console.log(`  on:  ${["files", "commands", ...on].join(", ")}`);
+    console.log(
+      `  on:  ${["files", "commands", ...on, ...forwards ? ["port forwarding"] : []].join(", ")}`,
+    );
     for (const line of off) console.log(`  off: ${line}`);
     console.log(`  try: curl -i ${agent.url}/health`);
     console.log(

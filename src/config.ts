@@ -129,7 +129,7 @@ export function parseArgs(args: readonly string[]): Config {
     const match = /^--?([A-Za-z][A-Za-z-]*)(?:=(.*))?$/s.exec(argument);
     if (match === null) throw new UsageError(`unexpected argument "${argument}"`);
     const [, name, inline] = match;
-    const flag = FLAGS.find((candidate) => candidate.name === name);
+    const flag = FLAGS.find((candidate) => candidate.name === (name === "h" ? "help" : name));
     if (flag === undefined) throw new UsageError(`flag provided but not defined: -${name}`);
     if (typeof DEFAULTS[flag.key] === "boolean") {
       values[flag.key] = inline === undefined ? true : parseBoolean(flag.name, inline);

@@ -3,6 +3,7 @@
 import { createAgent } from "./agent.ts";
 import { BUILT_PERMISSIONS, COMMIT } from "./build.ts";
 import { type Config, parseArgs, usage, UsageError } from "./config.ts";
+import { hostPort } from "./host_port.ts";
 import { createHandler, listen } from "./http/server.ts";
 import { createLogger, type Logger } from "./log/logger.ts";
 import { startBootCommand } from "./process/boot_command.ts";
@@ -35,7 +36,7 @@ function connectOrExit(config: Config, log: Logger, handler: Promise<Handler>): 
     const reason = error instanceof Deno.errors.AddrInUse
       ? "the address is in use"
       : (error as Error).message;
-    console.error(`denvd: cannot listen on ${address}:${port}: ${reason}`);
+    console.error(`denvd: cannot listen on ${hostPort(address, port)}: ${reason}`);
     Deno.exit(1);
   }
 }
@@ -51,7 +52,7 @@ function printPermissions(): void {
 /** Ends the process when more is granted than the permission set says; tells what is less. */
 function checkOrExit(config: Config, log: Logger): void {
   const { permissionSet, acceptWidePermissions, runDir, libDir, address, port } = config;
-  const place = { runDir, libDir, listen: `${address}:${port}` };
+  const place = { runDir, libDir, listen: hostPort(address, port) };
   try {
     const { wider, less } = checkOwnPermissions(permissionSet, place, acceptWidePermissions);
     for (const reason of wider) log.warn("permissions wider than the set", { reason });

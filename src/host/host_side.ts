@@ -74,7 +74,7 @@ export function createHostSide(options: HostSideOptions): HostSide {
       onIdentity,
       async ensureNatRule() {
         const { changed, reason } = await ensureNatRule(runTool);
-        if (changed) log.warn("a firewall rule stood in the way of mmds");
+        if (changed) log.info("firewall rule that keeps the way to mmds free put first");
         else if (reason !== "") log.debug("firewall not looked at", { reason });
         return changed;
       },

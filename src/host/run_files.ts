@@ -35,7 +35,8 @@ export class RunFiles {
     } catch (error) {
       this.#isOff = isDenied(error);
       const reason = this.#isOff ? "not granted" : String(error);
-      this.#log.warn("run file not written", { path, reason });
+      // A run on a developer's machine is granted none, which is as it should be.
+      this.#log[this.#isOff ? "info" : "warn"]("run file not written", { path, reason });
     }
   }
 }

@@ -4,7 +4,10 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { findProgram } from "../../scripts/setup.ts";
 import { projectRoot } from "../../scripts/permissions.ts";
 import { freePort, startAgent } from "../support/agent.ts";
+import { isAlive } from "../support/proc.ts";
+import { sdkSandbox } from "../support/sdk.ts";
 import { until } from "../support/until.ts";
+import { rootTest } from "../support/users.ts";
 
 Deno.test("the agent runs under explicit flags, with nothing unscoped and no prompt", async () => {
   await using agent = await startAgent();
@@ -20,14 +23,16 @@ Deno.test("the agent runs under explicit flags, with nothing unscoped and no pro
 
 /** Mount points, cgroups and run folders of agents, as the machine shows them. */
 function traces(): string[] {
-  const folders = ["/run", "/tmp"].flatMap((folder) => {
+  const mounts = Deno.readTextFileSync("/proc/self/mounts").split("\n");
+  const cgroups = mounts.map((row) => row.split(" ")).filter((row) => row[2] === "cgroup2");
+  const places = ["/run", "/tmp", ...cgroups.map((row) => row[1]!)];
+  const folders = places.flatMap((folder) => {
     try {
       return [...Deno.readDirSync(folder)].map((entry) => `${folder}/${entry.name}`);
     } catch {
       return [];
     }
   });
-  const mounts = Deno.readTextFileSync("/proc/self/mounts").split("\n");
   return [...folders, ...mounts].filter((text) => text.includes("denvd-")).sort();
 }
 
@@ -80,6 +85,18 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     assertEquals(traces(), before);
   });
 }
+
+rootTest("an agent that is killed leaves no command of its behind either", async () => {
+  const before = traces();
+  const { child, url, output } = await startTask();
+  const pid = Number(/\(pid (\d+)\)/.exec(output())![1]);
+  const sandbox = sdkSandbox({ url });
+  const { pid: command } = await sandbox.commands.run("exec sleep 1234", { background: true });
+  Deno.kill(pid, "SIGKILL");
+  await child.status;
+  await until("the command is gone", () => !isAlive(command) || null);
+  assertEquals(traces(), before);
+});
 
 Deno.test("a taken port ends the start task with a sentence, not a stack", async () => {
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
