@@ -55,6 +55,19 @@ Deno.test("a watcher sees nothing from before it was made, also where a watch is
   assertEquals(helpers(agent).length, 1);
 });
 
+Deno.test("a watcher whose client goes before it learns the id is not kept", async () => {
+  await using agent = await startAgent();
+  await using folder = await scratchFolder();
+  for (let round = 0; round < 10; round++) {
+    const signal = AbortSignal.timeout(1 + 3 * round);
+    // The last rounds may be quick enough: those are removed here.
+    const made = await agent.filesystem.createWatcher({ path: folder.path }, { signal })
+      .catch(() => undefined);
+    if (made !== undefined) await agent.filesystem.removeWatcher(made);
+  }
+  await until("no helper is left", () => helpers(agent).length === 0);
+});
+
 Deno.test("an unknown watcher is not_found; so is one that was removed", async () => {
   await using agent = await startAgent();
   await using folder = await scratchFolder();

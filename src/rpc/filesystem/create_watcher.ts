@@ -8,6 +8,8 @@ import { watchRequest } from "./watch_request.ts";
 export function createWatcher(agent: Agent): ServiceImpl<typeof Filesystem>["createWatcher"] {
   return async (request, context) => {
     const watcherId = await agent.watches.create(watchRequest(agent, context, request));
+    // Nobody learns the id: nobody would ever remove it.
+    if (context.signal.aborted) await agent.watches.remove(watcherId);
     return { watcherId };
   };
 }
