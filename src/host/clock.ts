@@ -15,7 +15,7 @@ const MAX_AHEAD_NS = 5000n * NS_PER_MS;
 /** A clock that is set so well is not set once more. */
 const GOOD_NS = 25n * NS_PER_MS;
 const MAX_TRIES = 2;
-/** How far the clock may be off in the end: starting `date` takes now more, now less. */
+/** A clock that is off by more than starting `date` takes was not set at all. */
 const TOLERANCE_NS = 1000n * NS_PER_MS;
 
 /** Whether a clock that reads `now` is to be set when it should read `target`; nanoseconds. */
@@ -66,10 +66,11 @@ export async function adjustClock(
     const result = await ports.run(DATE, ["-u", "-s", argument], DATE_TIMEOUT_MS);
     if (!result.ok) return { failed: result.reason };
     const error = nowNs(ports) - target();
-    if (within(error, GOOD_NS)) return "set";
-    if (tries < MAX_TRIES) lead -= error;
-    else if (within(error, TOLERANCE_NS)) return "set";
-    else return { failed: `${DATE} ended well but the clock did not take` };
+    if (!within(error, TOLERANCE_NS)) {
+      return { failed: `${DATE} ended well but the clock did not take` };
+    }
+    if (within(error, GOOD_NS) || tries === MAX_TRIES) return "set";
+    lead -= error;
   }
 }
 

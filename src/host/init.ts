@@ -115,8 +115,11 @@ export class Init {
       if (!isStale) await this.#apply(call);
       if (!isStale && timestamp !== undefined) this.#applied = timestamp;
     } finally {
+      // What passed since the call came in is added: a call that waited long must not look like
+      // a pause to the next one.
+      const waitedMs = performance.now() - call.arrivedAt;
       headers = await this.#ports.resume(
-        timestamp === undefined ? undefined : Number(timestamp / NS_PER_MS),
+        timestamp === undefined ? undefined : Number(timestamp / NS_PER_MS) + waitedMs,
       );
     }
     return headers;

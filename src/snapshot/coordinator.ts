@@ -145,6 +145,7 @@ export class Coordinator {
    */
   async onInit(hostTimeMs: number | undefined): Promise<FreezeAudit | null> {
     const { detection } = this.#ports;
+    const begun = performance.now();
     if (hostTimeMs !== undefined) detection.noteHostTime(hostTimeMs);
     this.#detect();
     const isResume = this.#staleEpoch !== null;
@@ -154,7 +155,9 @@ export class Coordinator {
       detection.rebase();
       this.#reseedInBackground();
     }
-    if (hostTimeMs !== undefined) detection.noteHostTime(hostTimeMs);
+    if (hostTimeMs !== undefined) {
+      detection.noteHostTime(hostTimeMs + performance.now() - begun);
+    }
     return audit;
   }
 
