@@ -240,8 +240,8 @@ export class Soak implements AsyncDisposable {
       if (plan.healthFirst) await health;
       const wantsInit = await sabotage?.beforeInit?.(this.#context(guest)) ?? true;
       if (wantsInit) {
-        const { tries, status } = await resume(guest, dialect, body, accel);
-        Object.assign(times, { initTries: tries, initStatus: status });
+        const { tries, status, lastTryMs } = await resume(guest, dialect, body, accel);
+        Object.assign(times, { initTries: tries, initStatus: status, lastTryMs });
         times.readyMs = performance.now() - start;
         if (status !== 204) {
           throw new Error(`/init answered ${status || "nothing"}, ${tries} tries`);

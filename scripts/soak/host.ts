@@ -37,6 +37,8 @@ export interface InitOutcome {
   tries: number;
   /** Status of the last answered try; 0 when none was. */
   status: number;
+  /** How long that try took: its timestamp may be so old when it is read. */
+  lastTryMs: number;
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -77,9 +79,10 @@ export async function pauseSide(guest: Guest, kind: PauseSide, accel: Accel): Pr
 async function resumeE2b(guest: Guest, body: InitBody, accel: Accel): Promise<InitOutcome> {
   const start = performance.now();
   const limit = start + E2B_LIMIT_MS * (accel === "tcg" ? EMULATED_FACTOR : 1);
-  const outcome: InitOutcome = { tries: 0, status: 0 };
+  const outcome: InitOutcome = { tries: 0, status: 0, lastTryMs: 0 };
   while (performance.now() < limit) {
     outcome.tries++;
+    const tryStart = performance.now();
     const waits = accel === "tcg" && performance.now() - start > EMULATED_IMPATIENT_MS;
     try {
       const response = await guest.http("/init", {
@@ -90,6 +93,7 @@ async function resumeE2b(guest: Guest, body: InitBody, accel: Accel): Promise<In
       });
       await response.body?.cancel();
       outcome.status = response.status;
+      outcome.lastTryMs = performance.now() - tryStart;
       // Any other answer fails the sandbox.
       return outcome;
     } catch {
@@ -118,7 +122,7 @@ async function resumeWrenn(guest: Guest, body: InitBody): Promise<InitOutcome> {
     body: JSON.stringify({ envVars, defaultUser }),
   });
   await response.body?.cancel();
-  return { tries: 1, status: response.status };
+  return { tries: 1, status: response.status, lastTryMs: 0 };
 }
 
 /** Calls /init as the host does until it is done or the host gives up. */

@@ -74,6 +74,8 @@ export interface Times {
   /** Tries of /init, and the status of the last that was answered. */
   initTries: number;
   initStatus: number;
+  /** How long the answered try took. */
+  lastTryMs?: number;
   /** Requests that met the moment in which nothing listened, and were sent again. */
   resent?: number;
   /** The pause side's own calls. */
