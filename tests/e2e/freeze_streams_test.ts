@@ -1,6 +1,7 @@
 /** A freeze tells that a pause is coming: what streams from before it is ended by /init. */
 
 import { startAgent } from "../support/agent.ts";
+import { cgroupTest } from "../support/cgroups.ts";
 import { until } from "../support/until.ts";
 import { assertEquals } from "@std/assert";
 
@@ -10,7 +11,7 @@ for (
     [["/freeze", "/unfreeze", "/init"], false],
   ] as const
 ) {
-  Deno.test(`${calls.join(", ")}: a stream from before ${ends ? "ends" : "goes on"}`, async () => {
+  cgroupTest(`${calls.join(", ")}: a stream from before ${ends ? "ends" : "goes on"}`, async () => {
     await using agent = await startAgent();
     const abort = new AbortController();
     let state = "starting";

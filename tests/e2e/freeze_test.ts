@@ -4,15 +4,8 @@ import { assert, assertEquals, assertGreater, assertStringIncludes } from "@std/
 import { startLocalAgent } from "../../scripts/local_agent.ts";
 import { startAgent, type TestAgent } from "../support/agent.ts";
 import { init, post, snapshotState } from "../support/snapshot.ts";
+import { CGROUP_LACK, cgroupTest } from "../support/cgroups.ts";
 import { until } from "../support/until.ts";
-
-const isRoot = Deno.uid() === 0;
-const hasCgroups = /^\S+ \S+ cgroup2 /m.test(Deno.readTextFileSync("/proc/self/mounts"));
-const lack = !isRoot ? "needs root" : !hasCgroups ? "no cgroup2 tree is mounted" : "";
-
-function freezeTest(name: string, fn: () => Promise<void>): void {
-  Deno.test({ name: lack ? `${name} (skipped: ${lack})` : name, ignore: lack !== "", fn });
-}
 
 /** A command that counts into a file; `size` tells how far it is. */
 async function counter(agent: TestAgent, folder: string, tag?: string) {
@@ -50,7 +43,7 @@ async function scratch(use: (folder: string) => Promise<void>): Promise<void> {
   }
 }
 
-freezeTest(
+cgroupTest(
   "a freeze stops user commands, not those tagged _system, until /unfreeze",
   () =>
     scratch(async (folder) => {
@@ -98,7 +91,7 @@ freezeTest(
     }),
 );
 
-freezeTest(
+cgroupTest(
   "without maxWaitMs the answer is 204, and /init thaws and audits",
   () =>
     scratch(async (folder) => {
@@ -120,7 +113,7 @@ freezeTest(
     }),
 );
 
-freezeTest(
+cgroupTest(
   "an /init that fails its check thaws nothing, a stale one does",
   () =>
     scratch(async (folder) => {
@@ -142,7 +135,7 @@ freezeTest(
     }),
 );
 
-freezeTest(
+cgroupTest(
   "a group that the guest had frozen stays frozen after the thaw",
   () =>
     scratch(async (folder) => {
@@ -161,7 +154,7 @@ freezeTest(
     }),
 );
 
-freezeTest("a group that the guest froze as a whole is reported and left so", async () => {
+cgroupTest("a group that the guest froze as a whole is reported and left so", async () => {
   await using agent = await startAgent();
   Deno.writeTextFileSync(`${agent.cgroup}/ptys/cgroup.freeze`, "1");
   const result = await (await post(agent, "/freeze?maxWaitMs=100", 200)).json();
@@ -171,7 +164,7 @@ freezeTest("a group that the guest froze as a whole is reported and left so", as
   assertEquals(Deno.readTextFileSync(`${agent.cgroup}/user/cgroup.freeze`).trim(), "0");
 });
 
-freezeTest(
+cgroupTest(
   "an agent that follows a crashed one thaws what that had frozen",
   () =>
     scratch(async (folder) => {
@@ -211,10 +204,10 @@ Deno.test("hierarchy without the tree is 501 and names the grant", async () => {
   const response = await fetch(`${agent.url}/freeze?mode=hierarchy`, { method: "POST" });
   assertEquals(response.status, 501);
   const { message } = await response.json();
-  assert(lack !== "" || message.includes("--allow-write"), message);
+  assert(CGROUP_LACK !== "" || message.includes("--allow-write"), message);
 });
 
-freezeTest(
+cgroupTest(
   "hierarchy freezes the guest's groups but the agent's and what a resume needs",
   async () => {
     const mount = /^\S+ (\S+) cgroup2 /m.exec(Deno.readTextFileSync("/proc/self/mounts"))![1];

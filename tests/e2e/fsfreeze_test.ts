@@ -45,7 +45,7 @@ Deno.test({
         for (
           const call of [
             () => agent.filesystem.makeDir({ path }),
-            () => agent.filesystem.move({ source: "/tmp", destination: path }),
+            () => agent.filesystem.move({ source: tool, destination: path }),
             () => agent.filesystem.remove({ path: "/tmp/x" }),
           ]
         ) {
