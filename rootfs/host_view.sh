@@ -16,8 +16,11 @@ PATH=/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 
 # A former agent's views are stale: they show a process that is gone, and nothing can be made
-# below them before they go.
-while umount -l "$run/fd" 2>/dev/null; do :; done
+# below them before they go. Starts that were cut short may have left more than one.
+unmount() { # unmount PLACE
+  for _ in 1 2 3; do umount -l "$1" 2>/dev/null || return 0; done
+}
+unmount "$run/fd"
 
 mkdir -p "$run/fd" "$run/host" || exit 1
 chmod 755 "$run" "$run/host" || exit 1
@@ -25,7 +28,7 @@ mount --bind "/proc/$pid/fd" "$run/fd" || echo "host_view: cannot show descripto
 
 show() { # show NAME SOURCE
   [ -r "$2" ] || return 0
-  while umount -l "$run/host/$1" 2>/dev/null; do :; done
+  unmount "$run/host/$1"
   : >"$run/host/$1" || return 0
   { mount --bind "$2" "$run/host/$1" && mount -o remount,bind,ro "$run/host/$1"; } 2>/dev/null ||
     rm -f "$run/host/$1"
@@ -43,7 +46,7 @@ show rtc_since_epoch "${DENVD_RTC:-/sys/class/rtc/rtc0/since_epoch}"
 show vmgenid "${DENVD_VMGENID:-/none}"
 
 [ "$cgroup" != - ] || exit 0
-while umount -l "$run/cgroup" 2>/dev/null; do :; done
+unmount "$run/cgroup"
 # In a folder of another kind mkdir would make plain folders.
 [ -e "${cgroup%/*}/cgroup.controllers" ] || {
   echo "host_view: ${cgroup%/*} is no cgroup2 folder: processes are placed in no group" >&2
