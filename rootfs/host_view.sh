@@ -18,7 +18,7 @@ export PATH
 # A former agent's views are stale: they show a process that is gone, and nothing can be made
 # below them before they go. Starts that were cut short may have left more than one.
 unmount() { # unmount PLACE
-  for _ in 1 2 3; do umount -l "$1" 2>/dev/null || return 0; done
+  for _ in 1 2 3; do umount "$1" 2>/dev/null || return 0; done
 }
 unmount "$run/fd"
 
