@@ -21,19 +21,21 @@ Deno.test("the agent runs under explicit flags, with nothing unscoped and no pro
   assertEquals(env, "--allow-env=PATH");
 });
 
-/** Mount points, cgroups and run folders of agents, as the machine shows them. */
-function traces(): string[] {
+/** The name that everything of a running agent's run bears: run folder, cgroup, mounts. */
+function runName(pid: number): string {
+  const args = Deno.readTextFileSync(`/proc/${pid}/cmdline`).split("\0");
+  return args[args.indexOf("--run-dir") + 1]!.split("/").at(-1)!;
+}
+
+/** What the machine shows of a run: folders, cgroups, mounts. */
+function tracesOf(name: string): string[] {
   const mounts = Deno.readTextFileSync("/proc/self/mounts").split("\n");
   const cgroups = mounts.map((row) => row.split(" ")).filter((row) => row[2] === "cgroup2");
   const places = ["/run", "/tmp", ...cgroups.map((row) => row[1]!)];
-  const folders = places.flatMap((folder) => {
-    try {
-      return [...Deno.readDirSync(folder)].map((entry) => `${folder}/${entry.name}`);
-    } catch {
-      return [];
-    }
-  });
-  return [...folders, ...mounts].filter((text) => text.includes("denvd-")).sort();
+  const folders = places.flatMap((folder) =>
+    [...Deno.readDirSync(folder)].map((entry) => `${folder}/${entry.name}`)
+  );
+  return [...folders, ...mounts].filter((text) => text.includes(name));
 }
 
 interface Started {
@@ -63,13 +65,14 @@ async function startTask(...args: string[]): Promise<Started> {
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   Deno.test(`the start task says how to try it and leaves nothing behind after ${signal}`, async () => {
-    const before = traces();
     const { child, url, output } = await startTask();
     assertStringIncludes(output(), `curl -i ${url}/health`);
     assertStringIncludes(output(), `sandboxUrl: "${url}"`);
     const response = await fetch(`${url}/health`);
     assertEquals(response.status, 204);
     const pid = Number(/\(pid (\d+)\)/.exec(output())![1]);
+    const name = runName(pid);
+    assert(tracesOf(name).length > 0);
 
     child.kill(signal);
     const { code } = await child.status;
@@ -82,20 +85,20 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
         return true;
       }
     });
-    assertEquals(traces(), before);
+    assertEquals(tracesOf(name), []);
   });
 }
 
 rootTest("an agent that is killed leaves no command of its behind either", async () => {
-  const before = traces();
   const { child, url, output } = await startTask();
   const pid = Number(/\(pid (\d+)\)/.exec(output())![1]);
+  const name = runName(pid);
   const sandbox = sdkSandbox({ url });
   const { pid: command } = await sandbox.commands.run("exec sleep 1234", { background: true });
   Deno.kill(pid, "SIGKILL");
   await child.status;
   await until("the command is gone", () => !isAlive(command) || null);
-  assertEquals(traces(), before);
+  assertEquals(tracesOf(name), []);
 });
 
 Deno.test("a taken port ends the start task with a sentence, not a stack", async () => {
