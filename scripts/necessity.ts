@@ -1,17 +1,16 @@
 /**
  * `deno task necessity [--set NAME]… [--files REGEXP] [--sufficiency]`: shows that every grant is
- * needed, and that the grants suffice (with the last flag that alone, and nothing is written). For each permission set it runs the e2e tests with agents under that
- * set, in a network namespace and on a root directory of their own, tracing every use of a
- * permission; then it takes away one grant at a time and runs the tests that used it until one
+ * needed, and that the grants suffice (with the last flag that alone, and nothing is written).
+ * For each permission set it runs the e2e tests with agents under that set, tracing every use of
+ * a permission; then it takes away one grant at a time and runs the tests that used it until one
  * fails. What it finds is written to permissions.evidence.json. Takes as long as it takes.
  *
  * Host-side, run as root with -A: it makes namespaces and mounts, and starts the test runner.
  */
 
 import { parseArgs } from "node:util";
-import { join } from "@std/path";
 import { type Grant, grantName, type Manifest, SET_NAMES, type SetName } from "../src/manifest.ts";
-import { type Access, grantFor, readTraces } from "./accesses.ts";
+import { type Access, grantFor } from "./accesses.ts";
 import {
   type GrantEvidence,
   readEvidence,
@@ -20,16 +19,8 @@ import {
   writeEvidence,
 } from "./evidence.ts";
 import { readManifest, reasoned } from "./manifest.ts";
-import { projectRoot } from "./permissions.ts";
 import { fetchBundler, fetchModules, sourcesIn } from "./setup.ts";
-import { TRIAL } from "./trial.ts";
-
-/** Addresses of a guest, on the loopback device of the namespace: MMDS, gateway, collector. */
-const ADDRESSES = ["169.254.169.254/32", "169.254.0.21/32", "192.0.2.1/32"];
-
-/** A test of many thousand files may take for ever when each use of a permission is traced. */
-const TRACED_LIMIT_MS = 120_000;
-const RUN_LIMIT_MS = 600_000;
+import { runTrial, type TrialRun } from "./trial_run.ts";
 
 /** Where the denials are tested; taking one away is no use of anything that a trace shows. */
 const DENIAL_TESTS = /denial|self_check/;
@@ -40,69 +31,9 @@ const OTHER_TESTS = /\/(audit|bare|bundle|bundle_guest|start|version)_test\.ts$/
 /** Tests of the folders that a set names; they need no other feature, so they come first. */
 const GRANT_TESTS = /\/grants_test\.ts$/;
 
-interface TestRun {
-  file: string;
-  failed: string[];
-  passed: number;
-  ms: number;
-}
-
-/** Names of failed tests in a JUnit report, steps before the tests that they are part of. */
-function failuresIn(junit: string): string[] {
-  const entities: Record<string, string> = { apos: "'", gt: ">", lt: "<", quot: '"', amp: "&" };
-  const cases = [...junit.matchAll(/<testcase name="([^"]*)"[^>]*>\s*<(?:failure|error)/g)];
-  return cases.map(([, name]) =>
-    name!.replace(/&(\w+);/g, (whole, entity: string) => entities[entity] ?? whole)
-  ).toSorted((a, b) => b.split(" > ").length - a.split(" > ").length);
-}
-
-async function runTests(
-  file: string,
-  variables: Record<string, string>,
-  ...flags: string[]
-): Promise<TestRun> {
-  const scratch = await Deno.makeTempDir({ prefix: "denvd-necessity-" });
-  const junit = join(scratch, "junit.xml");
-  const setUp = [
-    "ip link set lo up",
-    ...ADDRESSES.map((address) => `ip address add ${address} dev lo`),
-    'exec "$@"',
-  ];
-  const start = performance.now();
-  try {
-    await new Deno.Command("unshare", {
-      args: [
-        // Whatever is left of the run ends with its first process.
-        ...["--pid", "--fork", "--kill-child", "--mount-proc"],
-        ...["--net", "--mount", "--propagation", "private"],
-        join(projectRoot, "tests/support/guest_root.sh"),
-        ...["sh", "-euc", setUp.join("\n"), "set up"],
-        ...[Deno.execPath(), "test", "-A", "--no-check", "--cached-only"],
-        ...[`--junit-path=${junit}`, ...flags, file],
-      ],
-      cwd: projectRoot,
-      env: variables,
-      stdin: "null",
-      stdout: "null",
-      stderr: "null",
-      signal: AbortSignal.timeout(
-        TRIAL.traces in variables ? TRACED_LIMIT_MS : RUN_LIMIT_MS,
-      ),
-    }).output();
-    const report = await Deno.readTextFile(junit).catch(() => "");
-    const failed = failuresIn(report);
-    const all = report.match(/<testcase /g)?.length ?? 0;
-    // A file that could not even be loaded has no report.
-    if (report === "") failed.push("(the file did not run)");
-    return { file, failed, passed: all - failed.length, ms: performance.now() - start };
-  } finally {
-    await Deno.remove(scratch, { recursive: true });
-  }
-}
-
 /** What the tests of one set used. */
 interface Traced {
-  runs: TestRun[];
+  runs: TrialRun[];
   /** Test files by the grant that an agent used in them. */
   users: Map<string, Set<string>>;
   sources: Map<string, Set<string>>;
@@ -127,44 +58,37 @@ async function traceTests(
     refused: [],
   };
   for (const file of files) {
-    const traces = await Deno.makeTempDir({ prefix: "denvd-traces-" });
-    try {
-      let run = await runTests(file, { [TRIAL.set]: set, [TRIAL.traces]: traces });
-      // Tracing costs time, and tests have limits: what counts is how they end without.
-      if (run.failed.length > 0) run = await runTests(file, { [TRIAL.set]: set });
-      traced.runs.push(run);
-      // A test may start agents under another set than the run's.
-      const seen = readTraces(traces).filter((trace) => trace.set === set);
-      for (const { access } of seen) {
-        traced.accesses++;
-        const grant = grantFor(access, set, manifest);
-        if (grant === undefined) {
-          traced.refused.push(access);
-          continue;
-        }
-        add(traced.users, grantName(grant), file);
-        add(traced.sources, grantName(grant), access.source);
+    const { accesses, ...withTrace } = await runTrial({ file, set, trace: true });
+    // Tracing costs time, and tests have limits: what counts is how they end without.
+    const run = withTrace.failed.length === 0 ? withTrace : await runTrial({ file, set });
+    traced.runs.push({ ...run, accesses: [] });
+    traced.accesses += accesses.length;
+    for (const access of accesses) {
+      const grant = grantFor(access, set, manifest);
+      if (grant === undefined) {
+        traced.refused.push(access);
+        continue;
       }
-      const verdict = run.failed.length === 0 ? "ok" : `FAILED: ${run.failed.join("; ")}`;
-      console.log(
-        `${set}: ${file}: ${run.passed} passed in ${Math.round(run.ms)} ms, ` +
-          `${seen.length} accesses, ${verdict}`,
-      );
-    } finally {
-      await Deno.remove(traces, { recursive: true });
+      add(traced.users, grantName(grant), file);
+      add(traced.sources, grantName(grant), access.source);
     }
+    const verdict = run.failed.length === 0 ? "ok" : `FAILED: ${run.failed.join("; ")}`;
+    console.log(
+      `${set}: ${file}: ${run.passed} passed in ${Math.round(run.ms)} ms, ` +
+        `${accesses.length} accesses, ${verdict}`,
+    );
   }
   return traced;
 }
 
 /** Test files to run without the grant, the likeliest and quickest first. */
-function candidates(grant: Grant, traced: Traced): string[] {
+function candidates(grant: Grant, traced: Traced): TrialRun[] {
   const users = traced.users.get(grantName(grant)) ?? new Set();
   const runs = traced.runs.filter(({ file }) =>
     grant.deny ? DENIAL_TESTS.test(file) : users.has(file)
   );
-  const rank = (run: TestRun) => (GRANT_TESTS.test(run.file) ? 0 : 1e9) + run.ms;
-  return runs.toSorted((a, b) => rank(a) - rank(b)).map(({ file }) => file);
+  const rank = (run: TrialRun) => (GRANT_TESTS.test(run.file) ? 0 : 1e9) + run.ms;
+  return runs.toSorted((a, b) => rank(a) - rank(b));
 }
 
 /** The first test that fails without the grant; tests that fail with it don't count. */
@@ -173,12 +97,10 @@ async function firstFailure(
   set: SetName,
   traced: Traced,
 ): Promise<string | undefined> {
-  const broken = new Map(traced.runs.map((run) => [run.file, run.failed]));
-  for (const file of candidates(grant, traced)) {
-    const variables = { [TRIAL.set]: set, [TRIAL.without]: `${set} ${grantName(grant)}` };
-    const failFast = broken.get(file)!.length === 0 ? ["--fail-fast"] : [];
-    const { failed } = await runTests(file, variables, ...failFast);
-    const name = failed.find((test) => !broken.get(file)!.includes(test));
+  for (const { file, failed: known } of candidates(grant, traced)) {
+    const without = grantName(grant);
+    const { failed } = await runTrial({ file, set, without, failFast: known.length === 0 });
+    const name = failed.find((test) => !known.includes(test));
     if (name !== undefined) return `${file}: ${name}`;
   }
   return undefined;
@@ -248,11 +170,8 @@ async function main(): Promise<number> {
     const found = await examine(set, traced, manifest);
     evidence.sets[set] = found.evidence;
     complaints.push(...found.complaints);
-  }
-  if (await sourcesDigest(manifest) !== digest) {
-    complaints.push("the sources changed meanwhile: what was found is not of these");
-  } else if (!values.sufficiency) {
-    writeEvidence(evidence);
+    if (await sourcesDigest(manifest) === digest) writeEvidence(evidence);
+    else complaints.push(`${set}: the sources changed meanwhile: nothing is written`);
   }
   for (const complaint of complaints) console.error(complaint);
   return complaints.length === 0 ? 0 : 1;
