@@ -54,6 +54,7 @@ test("each forward is a group of its own, in a cgroup of its own below socats", 
   await using agent = await startAgent();
   await using _server = new TcpServer("127.0.0.1", 8000, "hello");
   await forwarded(8000, "hello");
+  await until("no connection is left of that", () => socats(8000).length === 1);
   using client = await Deno.connect({ hostname: GATEWAY, port: 8000 });
   await until("a child for the connection", () => socats(8000).length === 2);
   assertEquals(client.remoteAddr.transport, "tcp");
