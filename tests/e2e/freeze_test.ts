@@ -2,7 +2,9 @@
 
 import { assert, assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
 import { startLocalAgent } from "../../scripts/local_agent.ts";
-import { startAgent, type TestAgent } from "../support/agent.ts";
+import { createClient } from "@connectrpc/connect";
+import { Process, Signal } from "../../src/gen/process_pb.ts";
+import { basicAuth, startAgent, type TestAgent } from "../support/agent.ts";
 import { init, post, snapshotState } from "../support/snapshot.ts";
 import { CGROUP_LACK, cgroupTest } from "../support/cgroups.ts";
 import { until } from "../support/until.ts";
@@ -186,6 +188,78 @@ cgroupTest(
       } finally {
         await second?.stop();
         await first.stop();
+      }
+    }),
+);
+
+cgroupTest("a fork bomb within its limit is frozen as a whole", async () => {
+  await using agent = await startAgent();
+  // Commands of nobody, at most so many of its processes: what pids.max does where it is there.
+  const bomb = "ulimit -u 60; f() { while :; do f & sleep 0.02; done; }; f 2>/dev/null";
+  const process = createClient(Process, agent.transport(basicAuth("nobody")));
+  const events = process.start({ process: { cmd: "bash", args: ["-c", bomb], cwd: "/" } });
+  const first = await events[Symbol.asyncIterator]().next();
+  const event = first.value?.event?.event;
+  assert(event?.case === "start");
+  const count = () => {
+    const groups = [...Deno.readDirSync(`${agent.cgroup}/user`)].filter((it) => it.isDirectory);
+    return groups.flatMap(({ name }) =>
+      Deno.readTextFileSync(`${agent.cgroup}/user/${name}/cgroup.procs`).split("\n").filter(Boolean)
+    ).length;
+  };
+  await until("it has grown", () => count() > 20 || null);
+  const result = await (await post(agent, "/freeze?maxWaitMs=10000", 200)).json();
+  assertEquals([result.frozen, result.notFrozen], [2, 0]);
+  const before = count();
+  await new Promise((resolve) => setTimeout(resolve, 200)); // ten forks' time
+  assertEquals(count(), before);
+  await agent.process.sendSignal({
+    process: { selector: { case: "pid", value: event.value.pid } },
+    signal: Signal.SIGKILL,
+  });
+  await until("none of it is left", () => count() === 0 || null);
+  await post(agent, "/unfreeze");
+});
+
+cgroupTest(
+  "a process that waits in the kernel is reported as not frozen, no error",
+  () =>
+    scratch(async (folder) => {
+      const run = async (...args: string[]) => {
+        const { success, stderr } = await new Deno.Command(args[0]!, { args: args.slice(1) })
+          .output();
+        if (!success) throw new Error(`${args.join(" ")}: ${new TextDecoder().decode(stderr)}`);
+      };
+      const [image, place] = [`${folder}/image`, `${folder}/place`];
+      await Deno.mkdir(place);
+      await run("truncate", "-s", "16M", image);
+      await run("mkfs.ext4", "-q", "-F", image);
+      await run("mount", "-o", "loop", image, place);
+      try {
+        await using agent = await startAgent();
+        // A write to a frozen file system waits uninterruptibly.
+        await run("fsfreeze", "-f", place);
+        try {
+          const events = agent.process.start({
+            process: { cmd: "sh", args: ["-c", `echo x >${place}/file`] },
+          });
+          const first = await events[Symbol.asyncIterator]().next();
+          const event = first.value?.event?.event;
+          assert(event?.case === "start");
+          await until("it waits in the kernel", () => {
+            const stat = Deno.readTextFileSync(`/proc/${event.value.pid}/stat`);
+            return / D /.test(stat) || null;
+          });
+          const result = await (await post(agent, "/freeze?maxWaitMs=200", 200)).json();
+          assertEquals([result.requested, result.frozen, result.notFrozen], [2, 1, 1]);
+          assertGreater(result.waitMs, 150);
+        } finally {
+          await run("fsfreeze", "-u", place);
+        }
+        const audit = (await init(agent)).headers.get("x-envd-freeze-audit");
+        assertEquals(JSON.parse(audit!).visited, 2);
+      } finally {
+        await run("umount", place);
       }
     }),
 );
