@@ -55,14 +55,6 @@ const HOLD_CONNECTIONS = `
 `;
 
 export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
-  "agent-stopped": {
-    what: "the agent is stopped for 8 s when the snapshot is taken",
-    check: "healthy",
-    async beforePause({ guest }) {
-      await leave(guest, "sleep 1; a=$(cat /run/denvd.pid); kill -STOP $a; sleep 8; kill -CONT $a");
-      await new Promise((resolve) => setTimeout(resolve, 2500));
-    },
-  },
   "agent-killed": {
     what: "the agent is killed before the snapshot and started again by init",
     check: "agent",
