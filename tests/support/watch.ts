@@ -8,6 +8,7 @@ import {
   type WatchDirResponse,
 } from "../../src/gen/filesystem_pb.ts";
 import type { TestAgent } from "./agent.ts";
+import { connectTransport } from "./transport.ts";
 import { until } from "./until.ts";
 
 /** `CREATE a/b`. */
@@ -39,10 +40,15 @@ export async function watchDir(
   { headers, timeoutMs, ...fields }: WatchOptions = {},
 ): Promise<Stream> {
   const stop = new AbortController();
-  const client = createClient(Filesystem, agent.transport(headers ?? {}));
+  // Connections of its own, none of them kept: what the agent does when one closes is tested.
+  const http = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
+  const client = createClient(Filesystem, connectTransport(agent.url, headers, false, http));
   const messages = client.watchDir({ path, ...fields }, { signal: stop.signal, timeoutMs })
     [Symbol.asyncIterator]();
-  const first = await messages.next();
+  const first = await messages.next().catch((error) => {
+    http.close();
+    throw error;
+  });
   const event: WatchDirResponse["event"] | undefined = first.value?.event;
   if (event?.case !== "start") throw new Error(`first message is ${event?.case}`);
 
@@ -67,6 +73,7 @@ export async function watchDir(
     async [Symbol.asyncDispose]() {
       stop.abort();
       await ended;
+      http.close();
     },
   };
 }
