@@ -28,6 +28,9 @@ const DENIAL_TESTS = /denial|self_check/;
 /** Tests that start no agent, or one whose set they choose by other means. */
 const OTHER_TESTS = /\/(audit|bare|bundle|bundle_guest|start|version)_test\.ts$/;
 
+/** Tests of many thousand calls, which tracing would draw out, and which use what others use. */
+const HEAVY_TESTS = /\/(filesystem_(list|race)|process_(many|memory)|transfer_memory|watch_scale)_/;
+
 /** Tests of the folders that a set names; they need no other feature, so they come first. */
 const GRANT_TESTS = /\/grants_test\.ts$/;
 
@@ -58,9 +61,10 @@ async function traceTests(
     refused: [],
   };
   for (const file of files) {
-    const { accesses, ...withTrace } = await runTrial({ file, set, trace: true });
+    let run = await runTrial({ file, set, trace: !HEAVY_TESTS.test(file) });
+    const { accesses } = run;
     // Tracing costs time, and tests have limits: what counts is how they end without.
-    const run = withTrace.failed.length === 0 ? withTrace : await runTrial({ file, set });
+    if (run.failed.length > 0) run = await runTrial({ file, set });
     traced.runs.push({ ...run, accesses: [] });
     traced.accesses += accesses.length;
     for (const access of accesses) {
