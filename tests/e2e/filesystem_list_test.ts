@@ -264,6 +264,6 @@ Deno.test("a listing of 100,000 entries lets other requests through", async () =
   console.log(
     `100,000 entries: ${headMs.toFixed(0)} ms, worst other request ${worstMs.toFixed(0)} ms`,
   );
-  // Building the answer may take 400 ms; a loaded machine gets more.
-  assertLess(worstMs, 2500);
+  // Building the answer may take 400 ms; a loaded machine, on which all takes longer, gets more.
+  assertLess(worstMs, Math.max(2500, headMs / 2));
 });
