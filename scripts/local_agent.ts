@@ -9,6 +9,7 @@
 import { dirname, join } from "@std/path";
 import { hostPort } from "../src/host_port.ts";
 import { MountNamespace } from "./mount_namespace.ts";
+import { isWithin } from "../src/manifest.ts";
 import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
 import { PRIVATE_FOLDERS } from "./private_folders.ts";
 import { QUIET_LOGIN } from "./quiet_login.ts";
@@ -113,6 +114,13 @@ async function removeCgroup(folder: string): Promise<void> {
   }
 }
 
+/** This user's home, where it is in none of the folders that hold homes. */
+function homeElsewhere(): string[] {
+  const home = Deno.env.get("HOME");
+  if (home === undefined || isWithin(home, "/home") || isWithin(home, "/root")) return [];
+  return [home];
+}
+
 /** Starts the agent; it may not listen yet when this returns. */
 export async function startLocalAgent(options: LocalAgentOptions): Promise<LocalAgent> {
   const address = options.address ?? "127.0.0.1";
@@ -120,7 +128,6 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
   const lacks: string[] = [];
   const runDir = options.runDir ?? makeRunDir();
   const libDir = join(projectRoot, "rootfs");
-  const home = Deno.env.get("HOME");
 
   const mount = isRoot ? cgroup2Mount() : undefined;
   if (mount === undefined) lacks.push(isRoot ? "cgroup2: no mounted tree" : "cgroup2: needs root");
@@ -137,7 +144,7 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
       ...place,
       set,
       extraFolders: [
-        ...set === "dev" && home !== undefined ? [home] : [],
+        ...set === "dev" ? homeElsewhere() : [],
         ...options.extraFolders ?? [],
       ],
       extraNet: options.extraNet,
