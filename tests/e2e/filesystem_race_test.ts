@@ -3,10 +3,23 @@
  */
 
 import { assertEquals, assertGreater } from "@std/assert";
-import { holdRace, RACES } from "../../scripts/race_files.ts";
+import { holdRace, type Race, RACES } from "../../scripts/race_files.ts";
 import { isRoot } from "../support/users.ts";
 
 const ATTEMPTS = 200;
+
+/** A racer that gets every core lets none of a few calls through: then a further round does. */
+const MAX_ROUNDS = 10;
+
+async function assertHolds(race: Race, tmpfs: boolean): Promise<void> {
+  let successes = 0;
+  for (let round = 0; round < MAX_ROUNDS && successes === 0; round++) {
+    const result = await holdRace(race, { attempts: ATTEMPTS, tmpfs, views: true });
+    assertEquals([result.attempts, result.hits], [ATTEMPTS, 0]);
+    successes += result.successes;
+  }
+  assertGreater(successes, 0);
+}
 
 async function hasRacer(): Promise<boolean> {
   const output = await new Deno.Command("perl", { args: ["-e", "1"] }).output().catch(() => null);
@@ -20,11 +33,7 @@ for (const race of RACES) {
   Deno.test({
     name: canRace ? name : `${name} (skipped: needs perl)`,
     ignore: !canRace,
-    async fn() {
-      const result = await holdRace(race, { attempts: ATTEMPTS, tmpfs: false, views: true });
-      assertEquals([result.attempts, result.hits], [ATTEMPTS, 0]);
-      assertGreater(result.successes, 0);
-    },
+    fn: () => assertHolds(race, false),
   });
 }
 
@@ -34,10 +43,6 @@ for (const race of creating) {
   Deno.test({
     name: canRace && isRoot ? name : `${name} (skipped: needs root and perl)`,
     ignore: !canRace || !isRoot,
-    async fn() {
-      const result = await holdRace(race, { attempts: ATTEMPTS, tmpfs: true, views: true });
-      assertEquals([result.attempts, result.hits], [ATTEMPTS, 0]);
-      assertGreater(result.successes, 0);
-    },
+    fn: () => assertHolds(race, true),
   });
 }
