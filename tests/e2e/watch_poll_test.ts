@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { assertEquals, assertRejects } from "@std/assert";
 import { startAgent } from "../support/agent.ts";
 import { putFile, scratchFolder } from "../support/files.ts";
-import { descriptors, helpers, poll, shell, watchDir } from "../support/watch.ts";
+import { descriptors, helpers, helperStates, poll, shell, watchDir } from "../support/watch.ts";
 import { until } from "../support/until.ts";
 
 async function codeOf(call: Promise<unknown>): Promise<Code> {
@@ -112,7 +112,10 @@ Deno.test("watchers of one directory share a process, which ends with the last o
   for (const { watcherId } of ids) await agent.filesystem.removeWatcher({ watcherId });
   assertEquals(helpers(agent).length, 1);
   await stream[Symbol.asyncDispose]();
-  await until("the last helper ends", () => helpers(agent).length === 0);
+  await until(
+    () => `the last helper ends; ${helperStates(agent)}`,
+    () => helpers(agent).length === 0,
+  );
   await until("no descriptor is left", () => descriptors(agent).length <= before);
   assertEquals([...Deno.readDirSync(`${agent.runDir}/watch`)], []);
 });

@@ -110,6 +110,15 @@ export function helpers(agent: TestAgent): number[] {
   return pids;
 }
 
+/** The agent's helpers and connections, to tell why one has not ended. */
+export function helperStates(agent: TestAgent): string {
+  const states = helpers(agent).map((pid) =>
+    /^State:.*$/m.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[0] ?? ""
+  );
+  const sockets = new Deno.Command("ss", { args: ["-tnp", `sport = :${agent.port}`] }).outputSync();
+  return `${states.join(", ")}\n${new TextDecoder().decode(sockets.stdout)}`;
+}
+
 /** What the agent has open besides connections, which clients keep: pipes, folders, files. */
 export function descriptors(agent: TestAgent): string[] {
   const links: string[] = [];
