@@ -124,6 +124,31 @@ export function fillSlot(code: string, slot: string, value: string): string {
   return parts.join(JSON.stringify(value));
 }
 
+/** How the bundler gives CommonJS packages the modules of Node: it loads them at the start. */
+const EAGER_REQUIRE =
+  /^import \{ createRequire as (\w+) \} from "node:module";\nvar __require = \1\(import\.meta\.url\);$/m;
+
+/** The same program, which loads a module of Node when a package first asks for it. */
+export function lazyRequire(code: string): string {
+  const lazy = code.replace(
+    EAGER_REQUIRE,
+    "var __require = (name) => process.getBuiltinModule(name);",
+  );
+  if (lazy === code) throw new Error("the bundler writes its require in another way by now");
+  return lazy;
+}
+
+/**
+ * The same program in ASCII: a single other character, and be it in a comment, makes the engine
+ * keep the whole text with two bytes a character.
+ */
+export function asciiOnly(code: string): string {
+  return code.replace(
+    /[^\0-\x7f]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 /** Bundles the agent into one file; returns its path. */
 export async function makeBundle(options: BuildOptions): Promise<string> {
   const bundle = join(options.out, "denvd.js");
@@ -140,7 +165,7 @@ export async function makeBundle(options: BuildOptions): Promise<string> {
   code = fillSlot(code, "commit", await commit());
   code = fillSlot(code, "set", options.set);
   code = fillSlot(code, "permissions", buildFlags(options).join("\n"));
-  await Deno.writeTextFile(bundle, code);
+  await Deno.writeTextFile(bundle, asciiOnly(lazyRequire(code)));
   return bundle;
 }
 

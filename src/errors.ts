@@ -4,9 +4,29 @@
  * answers. A message names the path, user or pid, and what to do where there is something to do.
  */
 
-import { Code } from "@connectrpc/connect";
-
-export { Code };
+/**
+ * The codes of the Connect protocol (connectrpc.com/docs/protocol, "Error Codes") by their numbers.
+ * They stand here because an agent starts, and serves files, without the protocol's library.
+ */
+export const Code = {
+  Canceled: 1,
+  Unknown: 2,
+  InvalidArgument: 3,
+  DeadlineExceeded: 4,
+  NotFound: 5,
+  AlreadyExists: 6,
+  PermissionDenied: 7,
+  ResourceExhausted: 8,
+  FailedPrecondition: 9,
+  Aborted: 10,
+  OutOfRange: 11,
+  Unimplemented: 12,
+  Internal: 13,
+  Unavailable: 14,
+  DataLoss: 15,
+  Unauthenticated: 16,
+} as const;
+export type Code = typeof Code[keyof typeof Code];
 
 /** An error whose code and message may go to the client. */
 export class AgentError extends Error {

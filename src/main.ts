@@ -113,4 +113,6 @@ async function main(): Promise<void> {
   }
 }
 
-await main();
+// Not from the top of the module: the place of an error is looked for in every function that runs,
+// and the runtime would have to read all of the bundle again for the first one.
+queueMicrotask(main);

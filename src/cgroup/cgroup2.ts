@@ -5,7 +5,7 @@
  * them.
  */
 
-import { dirname, join } from "@std/path";
+import { dirname, join } from "@std/path/posix";
 
 /** The groups below the agent's root. */
 export const GROUPS = ["user", "ptys", "socats"] as const;

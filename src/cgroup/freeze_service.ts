@@ -1,6 +1,6 @@
 /** Freezes and thaws the workload by the two modes of the contract. */
 
-import { join } from "@std/path";
+import { join } from "@std/path/posix";
 import { AgentError, Code } from "../errors.ts";
 import type { HostView } from "../host/view.ts";
 import type { Logger } from "../log/logger.ts";

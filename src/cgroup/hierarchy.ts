@@ -4,7 +4,7 @@
  * needs. A frozen group stops all below it, so a group that must run keeps its ancestors running.
  */
 
-import { join } from "@std/path";
+import { join } from "@std/path/posix";
 import type { Selection } from "./freezer.ts";
 
 /** Needed on the way back: the init's own, the journal, NFS, and the forwards' socats. */

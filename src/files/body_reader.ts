@@ -1,5 +1,6 @@
 /** Reads a request's body piece by piece, never more ahead than one piece. */
 
+import { bufferHandedOn } from "../snapshot/garbage.ts";
 import { CHUNK_BYTES } from "./file_io.ts";
 import { ReadPace } from "./read_pace.ts";
 
@@ -27,7 +28,9 @@ export function openBodyReader(
   const pace = headers.has("content-length") ? undefined : new ReadPace(CHUNK_BYTES);
   return {
     async read() {
-      const { value, done } = await reader.read(new Uint8Array(pace?.view ?? SIZED_VIEW_BYTES));
+      const view = new Uint8Array(pace?.view ?? SIZED_VIEW_BYTES);
+      bufferHandedOn(view.length);
+      const { value, done } = await reader.read(view);
       if (done) return undefined;
       pace?.took(value.length);
       return value;

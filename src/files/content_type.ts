@@ -1,11 +1,13 @@
 /** The content type of a file, by the extension of its name. */
 
-import { contentType } from "@std/media-types";
 import { extname } from "@std/path/posix";
 
 const UNKNOWN = "application/octet-stream";
 
-export function contentTypeOf(name: string): string {
+export async function contentTypeOf(name: string): Promise<string> {
   const extension = extname(name);
-  return (extension === "" ? undefined : contentType(extension)) ?? UNKNOWN;
+  if (extension === "") return UNKNOWN;
+  // The table is large, and many agents never send a file.
+  const { contentType } = await import("@std/media-types");
+  return contentType(extension) ?? UNKNOWN;
 }

@@ -1,9 +1,8 @@
 /** EntryInfo of a single path. */
 
 import { basename } from "@std/path/posix";
-import type { EntryInfo } from "../gen/filesystem_pb.ts";
 import { Entries } from "./entries.ts";
-import { entryInfo, type Names } from "./entry_info.ts";
+import { type EntryInfo, entryInfo, type Names } from "./entry_info.ts";
 import { type GuardedDir, type GuestFiles, isBeyond } from "./guarded.ts";
 
 /** A directory that was just made: it has no metadata yet. */

@@ -77,7 +77,7 @@ async function choose(file: GuardedFile, request: DownloadRequest): Promise<Down
   }
 
   const name = basename(request.path);
-  headers.set("content-type", contentTypeOf(name));
+  headers.set("content-type", await contentTypeOf(name));
   headers.set("content-disposition", contentDisposition(name));
   const [start, end] = range === "whole" ? [0, size] : [range.start, range.end + 1];
   if (range !== "whole") headers.set("content-range", `bytes ${start}-${end - 1}/${size}`);
@@ -93,5 +93,5 @@ async function choose(file: GuardedFile, request: DownloadRequest): Promise<Down
     return { status, headers, body };
   }
   const stream = readStream(file, start, isPseudo ? undefined : end, request.streams);
-  return { status, headers, body: coding === "gzip" ? gzipStream(stream) : stream };
+  return { status, headers, body: coding === "gzip" ? await gzipStream(stream) : stream };
 }

@@ -3,8 +3,14 @@
  * needs (folders, targets of links) stay open until it has run, and are all given back.
  */
 
-import type { EntryInfo } from "../gen/filesystem_pb.ts";
-import { type Entry, entryInfo, type LinkTarget, type Names, rememberNames } from "./entry_info.ts";
+import {
+  type Entry,
+  type EntryInfo,
+  entryInfo,
+  type LinkTarget,
+  type Names,
+  rememberNames,
+} from "./entry_info.ts";
 import type { GuardedDir, GuestFiles, Reference } from "./guarded.ts";
 import type { FileStat } from "./guarded_stat.ts";
 import type { Subject } from "./xattr.ts";

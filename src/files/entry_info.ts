@@ -1,14 +1,31 @@
-/** EntryInfo of the wire, from what is known of a file. */
+/** What the wire tells of a file, from what is known of it. */
 
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type EntryInfo, EntryInfoSchema, FileType } from "../gen/filesystem_pb.ts";
 import { permissionText } from "./go_mode.ts";
 import type { FileKind, FileStat } from "./guarded_stat.ts";
+
+/** FileType of proto/filesystem.proto. */
+export const FileType = { UNSPECIFIED: 0, FILE: 1, DIRECTORY: 2, SYMLINK: 3 } as const;
+export type FileType = typeof FileType[keyof typeof FileType];
+
+/** EntryInfo of proto/filesystem.proto as plain data; what is absent is not known. */
+export interface EntryInfo {
+  name: string;
+  path: string;
+  type: FileType;
+  size?: bigint;
+  mode?: number;
+  permissions?: string;
+  owner?: string;
+  group?: string;
+  modifiedTime?: { seconds: bigint; nanos: number };
+  symlinkTarget?: string;
+  metadata?: Record<string, string>;
+}
 
 /** Bits of st_mode that are permissions in the narrow sense; Go's FileMode.Perm. */
 const PERMISSION_BITS = 0o777;
 
-const TYPES: ReadonlyMap<FileKind, FileType> = new Map([
+const TYPES: ReadonlyMap<FileKind, FileType> = new Map<FileKind, FileType>([
   ["file", FileType.FILE],
   ["directory", FileType.DIRECTORY],
   ["symlink", FileType.SYMLINK],
@@ -36,7 +53,7 @@ export interface Entry {
   /** Where `stat` is undefined. */
   readonly kind?: FileKind;
   readonly target?: LinkTarget;
-  metadata?: Readonly<Record<string, string>>;
+  metadata?: Record<string, string>;
 }
 
 /** Names of users and groups. */
@@ -81,10 +98,10 @@ export function timestamp(time: number): { seconds: bigint; nanos: number } {
 export function entryInfo(entry: Entry, names: Names): EntryInfo {
   const { name, path, stat, target } = entry;
   if (stat === undefined) {
-    return create(EntryInfoSchema, { name, path, type: typeOf(entry.kind) });
+    return { name, path, type: typeOf(entry.kind) };
   }
   const seen = target === undefined ? stat : target.stat;
-  const init: MessageInitShape<typeof EntryInfoSchema> = {
+  return {
     name,
     path,
     type: typeOf(seen?.kind),
@@ -97,5 +114,4 @@ export function entryInfo(entry: Entry, names: Names): EntryInfo {
     symlinkTarget: target?.path,
     metadata: entry.metadata,
   };
-  return create(EntryInfoSchema, init);
 }

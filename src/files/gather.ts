@@ -3,17 +3,19 @@
  * (a watcher then sees one change) and a large one by few.
  */
 
-import { CHUNK_BYTES } from "./file_io.ts";
+/** Each write waits for a thread: with fewer and longer ones a large upload is far faster. */
+const PIECE_BYTES = 512 * 1024;
 
 /**
- * Pieces of exactly `pieceBytes`, the last one shorter. They share one buffer: each is valid
- * until the next one is asked for.
+ * Pieces of exactly `pieceBytes`, the last one shorter. They share two buffers: each is valid
+ * while the next one is being read, until the one after that is asked for.
  */
 export async function* gather(
   body: AsyncIterable<Uint8Array>,
-  pieceBytes: number = CHUNK_BYTES,
+  pieceBytes: number = PIECE_BYTES,
 ): AsyncGenerator<Uint8Array> {
-  const buffer = new Uint8Array(pieceBytes);
+  let buffer = new Uint8Array(pieceBytes);
+  let other: typeof buffer | undefined;
   let used = 0;
   for await (const chunk of body) {
     let taken = 0;
@@ -24,6 +26,7 @@ export async function* gather(
       used += count;
       if (used < pieceBytes) continue;
       yield buffer;
+      [buffer, other] = [other ?? new Uint8Array(pieceBytes), buffer];
       used = 0;
     }
   }

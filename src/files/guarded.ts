@@ -7,7 +7,6 @@
  * Paths that come in are absolute and without dot segments (paths.ts).
  */
 
-import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { basename, dirname, normalize } from "@std/path/posix";
 import { AgentError, Code, isDenied } from "../errors.ts";
 import type { Logger } from "../log/logger.ts";
@@ -21,6 +20,7 @@ import type { StagedFile } from "./guarded_stage.ts";
 import { Stages } from "./guarded_stages.ts";
 import { type FileStat, fromStats, sameInode } from "./guarded_stat.ts";
 import { DescriptorView, O_PATH } from "./guarded_view.ts";
+import { closeSync, constants, fstatSync, openSync } from "./guarded_node_fs.ts";
 import { listRoot, type RootListing } from "./root_listing.ts";
 import { MetadataStore } from "./xattr.ts";
 

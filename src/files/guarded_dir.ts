@@ -4,12 +4,19 @@
  * links meanwhile, nothing beyond this directory is touched.
  */
 
-import { chownSync, closeSync, constants, fstatSync, lchownSync, openSync } from "node:fs";
 import { AgentError, Code, errnoOf } from "../errors.ts";
 import { notUtf8, pathError, swapped } from "./guarded_errors.ts";
 import type { Access, Scope } from "./guarded_scope.ts";
 import { type FileStat, fromFileInfo, fromStats, sameInode } from "./guarded_stat.ts";
 import { type DescriptorView, O_PATH } from "./guarded_view.ts";
+import {
+  chownSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lchownSync,
+  openSync,
+} from "./guarded_node_fs.ts";
 
 /** Whom something new belongs to. */
 export interface Owner {

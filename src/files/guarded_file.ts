@@ -3,10 +3,10 @@
  * inode, whatever the guest puts in place of its name.
  */
 
-import { chownSync, closeSync, fstatSync, read } from "node:fs";
 import { pathError, swapped } from "./guarded_errors.ts";
 import type { Guard, Owner } from "./guarded_dir.ts";
 import { type FileStat, fromStats, sameInode } from "./guarded_stat.ts";
+import { chownSync, closeSync, fstatSync, read } from "./guarded_node_fs.ts";
 
 export class GuardedFile implements Disposable {
   #closed = false;
@@ -38,12 +38,9 @@ export class GuardedFile implements Disposable {
    *
    * @returns the number of bytes, 0 at the end
    */
-  read(buffer: Uint8Array, position: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      read(this.fd, buffer, 0, buffer.length, position, (error, count) => {
-        if (error) reject(pathError(error, "read", this.path));
-        else resolve(count ?? 0);
-      });
+  async read(buffer: Uint8Array, position: number): Promise<number> {
+    return await read(this.fd, buffer, position).catch((error) => {
+      throw pathError(error, "read", this.path);
     });
   }
 

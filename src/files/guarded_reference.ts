@@ -3,8 +3,8 @@
  * device or a FIFO noticed nothing.
  */
 
-import { closeSync } from "node:fs";
 import type { FileStat } from "./guarded_stat.ts";
+import { closeSync } from "./guarded_node_fs.ts";
 
 export class Reference implements Disposable {
   #closed = false;

@@ -4,12 +4,12 @@
  * can come to lie beyond it, as it could with an open that creates.
  */
 
-import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { errnoOf } from "../errors.ts";
 import type { Guard, GuardedDir, Owner } from "./guarded_dir.ts";
 import { pathError, swapped } from "./guarded_errors.ts";
 import { GuardedFile } from "./guarded_file.ts";
 import { type FileStat, fromStats, sameInode } from "./guarded_stat.ts";
+import { closeSync, constants, fstatSync, openSync } from "./guarded_node_fs.ts";
 
 export const FILE_MODE = 0o644;
 

@@ -4,7 +4,6 @@
  * name in the target directory itself, which STAGED_PREFIX tells.
  */
 
-import { closeSync, constants, fstatSync, openSync, statfsSync } from "node:fs";
 import { errnoOf } from "../errors.ts";
 import type { Logger } from "../log/logger.ts";
 import type { Guard, GuardedDir } from "./guarded_dir.ts";
@@ -12,6 +11,7 @@ import { pathError, swapped } from "./guarded_errors.ts";
 import { FILE_MODE, removeName, StagedFile } from "./guarded_stage.ts";
 import { sameInode } from "./guarded_stat.ts";
 import { O_PATH } from "./guarded_view.ts";
+import { closeSync, constants, fstatSync, openSync, statfsSync } from "./guarded_node_fs.ts";
 
 /** Beginning of a name that is the agent's, not the guest's. */
 export const STAGED_PREFIX = ".denvd-";
@@ -21,11 +21,46 @@ const PRIVATE_MODE = 0o700;
 /** A name that nothing has. */
 const NOBODY = `${STAGED_PREFIX}no-such-name`;
 
-interface Stage {
-  readonly fd: number;
-  readonly path: string;
-  /** For calls that hand the path to the kernel as it is. */
-  readonly self: string;
+/** A folder that is the agent's; its descriptor is opened when it is first needed. */
+class Stage {
+  #fd: number | undefined;
+
+  /**
+   * @param path where it really is
+   * @param inode what was made or found there
+   */
+  constructor(
+    private readonly guard: Guard,
+    readonly path: string,
+    private readonly inode: { readonly dev: number; readonly ino: number | null },
+  ) {}
+
+  /** For calls that hand the path to the kernel as it is; @throws as {@link open} */
+  get self(): string {
+    const { view } = this.guard;
+    return view.available ? view.at(this.open()) : this.path;
+  }
+
+  /**
+   * Opens it unless it is.
+   *
+   * @returns the descriptor
+   * @throws when something else is there by now
+   */
+  open(): number {
+    if (this.#fd !== undefined) return this.#fd;
+    const fd = openSync(this.path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    if (!sameInode(fstatSync(fd), this.inode)) {
+      closeSync(fd);
+      throw new Error(`${this.path} was replaced`);
+    }
+    return this.#fd = fd;
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+  }
 }
 
 /** Folders that may hold a stage, besides the run folder: every mount's usual scratch space. */
@@ -61,7 +96,7 @@ export class Stages {
   /** Removes the folders. */
   close(): void {
     for (const stage of this.#stages.splice(0)) {
-      closeSync(stage.fd);
+      stage.close();
       try {
         Deno.removeSync(stage.path, { recursive: true });
       } catch (error) {
@@ -71,36 +106,28 @@ export class Stages {
   }
 
   #reached(folder: string): boolean {
-    return this.#stages.some((stage) => reaches(stage.self, folder));
+    return this.#stages.some((stage) => reaches(stage.path, folder));
   }
 
   #add(path: string): void {
+    let isNew = true;
     try {
       Deno.mkdirSync(path, { mode: PRIVATE_MODE });
     } catch (error) {
       if (errnoOf(error) !== "EEXIST") throw error;
+      isNew = false;
     }
     const info = Deno.lstatSync(path);
     if (!info.isDirectory || info.uid !== Deno.uid()) throw new Error(`${path} is not the agent's`);
-    const fd = openSync(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-    if (!sameInode(fstatSync(fd), info)) {
-      closeSync(fd);
-      throw new Error(`${path} was replaced`);
-    }
-    const { view, scope } = this.guard;
-    const self = view.available ? view.at(fd) : path;
-    Deno.chmodSync(self, PRIVATE_MODE);
-    for (const { name } of Deno.readDirSync(self)) {
-      Deno.removeSync(`${self}/${name}`, { recursive: true });
-    }
-    const truePath = view.available ? Deno.readLinkSync(self) : Deno.realPathSync(path);
-    scope.reserve(truePath);
-    this.#stages.push({ fd, path: truePath, self });
+    const stage = new Stage(this.guard, Deno.realPathSync(path), info);
+    if (!isNew) empty(stage.self);
+    this.guard.scope.reserve(stage.path);
+    this.#stages.push(stage);
   }
 
   /** A new, empty file that can be given a name in `dir`; `dir` stays open until it has it. */
   near(dir: GuardedDir): StagedFile {
-    const stage = this.#stages.find((candidate) => reaches(candidate.self, dir.self));
+    const stage = this.#fitting(dir);
     dir.require("write", STAGED_PREFIX);
     try {
       return stage === undefined ? this.#make(dir.self, dir.path) : this.#makeIn(stage);
@@ -114,7 +141,7 @@ export class Stages {
    * that has a stage, else where there is most room.
    */
   scratch(dir: GuardedDir): StagedFile {
-    const stage = this.#stages.find((candidate) => reaches(candidate.self, dir.self)) ??
+    const stage = this.#fitting(dir) ??
       this.#stages.toSorted((a, b) => room(b.self) - room(a.self))[0];
     if (stage === undefined) return this.near(dir);
     try {
@@ -124,6 +151,29 @@ export class Stages {
     }
   }
 
+  /** The stage on the file system of `dir`, if there is one. */
+  #fitting(dir: GuardedDir): Stage | undefined {
+    const usable = [...this.#stages].map((stage) => this.#usable(stage));
+    return usable.find((stage) => stage !== undefined && reaches(stage.self, dir.self));
+  }
+
+  /** The stage, made once more where somebody removed it before it was used. */
+  #usable(stage: Stage): Stage | undefined {
+    try {
+      stage.open();
+      return stage;
+    } catch {
+      this.#drop(stage);
+      this.#tryToAdd(stage.path);
+      return this.#stages.find(({ path }) => path === stage.path);
+    }
+  }
+
+  #drop(stage: Stage): void {
+    this.#stages.splice(this.#stages.indexOf(stage), 1);
+    stage.close();
+  }
+
   /** Makes a file in a stage, and the stage once more when somebody removed it. */
   #makeIn(stage: Stage): StagedFile {
     try {
@@ -131,8 +181,7 @@ export class Stages {
     } catch (error) {
       if (errnoOf(error) !== "ENOENT") throw error;
     }
-    this.#stages.splice(this.#stages.indexOf(stage), 1);
-    closeSync(stage.fd);
+    this.#drop(stage);
     this.#add(stage.path);
     const anew = this.#stages.at(-1)!;
     return this.#make(anew.self, anew.path);
@@ -159,6 +208,14 @@ export class Stages {
       removeName(path);
       throw error;
     }
+  }
+}
+
+/** Takes over what a former run left: private again, nothing in it. */
+function empty(folder: string): void {
+  Deno.chmodSync(folder, PRIVATE_MODE);
+  for (const { name } of Deno.readDirSync(folder)) {
+    Deno.removeSync(`${folder}/${name}`, { recursive: true });
   }
 }
 

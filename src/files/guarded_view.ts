@@ -10,8 +10,6 @@
  * itself first, and follows them wherever they lead: what was opened must be looked at after.
  */
 
-import { closeSync, constants, openSync } from "node:fs";
-
 /** Descriptor for reference only: opening has no effect on what is opened (open(2)). */
 export const O_PATH = 0o10000000;
 
@@ -27,15 +25,21 @@ export class DescriptorView {
 
   /** A view that shows another process, or nothing, is none. */
   #probe(runDir: string): boolean {
-    let fd: number | undefined;
     try {
-      fd = openSync(runDir, O_PATH | constants.O_DIRECTORY);
-      return Deno.readLinkSync(this.at(fd)) === Deno.realPathSync(runDir);
+      using _held = Deno.openSync(runDir);
+      const real = Deno.realPathSync(runDir);
+      return Deno.readDirSync(this.#dir).some(({ name }) => this.#shows(name, real));
     } catch {
       // No run folder or no mount in it: the caller says what that means.
       return false;
-    } finally {
-      if (fd !== undefined) closeSync(fd);
+    }
+  }
+
+  #shows(name: string, path: string): boolean {
+    try {
+      return Deno.readLinkSync(`${this.#dir}/${name}`) === path;
+    } catch {
+      return false; // the descriptor of the listing itself
     }
   }
 

@@ -3,7 +3,6 @@
  * back-pressure up to the client: nothing is buffered beyond one chunk.
  */
 
-import { Buffer } from "node:buffer";
 import type { Readable } from "node:stream";
 import Busboy, { type Form } from "busboy";
 import { AgentError, Code } from "../errors.ts";
@@ -30,6 +29,7 @@ export async function readMultipart(
   body: AsyncIterable<Uint8Array>,
   store: (part: FilePart) => Promise<void>,
 ): Promise<void> {
+  const { Buffer } = await import("node:buffer");
   const form = openForm(contentType);
   let failure: { error: unknown } | undefined;
   let wake = () => {};

@@ -4,20 +4,17 @@
  * announced, and ends with an error, not with padding, when the file turns out shorter.
  */
 
-import { pipeline, Readable } from "node:stream";
-import { constants, createGzip } from "node:zlib";
+import { bufferHandedOn } from "../snapshot/garbage.ts";
 import type { ResponseStreams } from "../snapshot/response_streams.ts";
 import { CHUNK_BYTES } from "./file_io.ts";
+import { nodeStreams } from "./node_streams.ts";
 
 // A higher level costs far more time than the bytes that it saves on the way to the host.
-const GZIP_LEVEL = constants.Z_BEST_SPEED;
+const GZIP_LEVEL = 1;
 
-/**
- * Read while the client takes what was read before: measured, twice as fast as one large read at
- * a time, and no more memory.
- */
-const READ_BYTES = 64 * 1024;
-const READS_AHEAD = 4;
+/** Each read waits for a thread: four times the length, more than twice as fast, measured. */
+const READ_BYTES = 512 * 1024;
+const READS_AHEAD = 2;
 
 /** What a stream needs of a file (GuardedFile). */
 export interface ReadableFile extends Disposable {
@@ -64,6 +61,7 @@ export function readStream(
             throw new Error(`the file was cut to ${position} bytes during the transfer`);
           }
           position += count;
+          bufferHandedOn(buffer.length);
           if (count > 0) controller.enqueue(buffer.subarray(0, count));
           if (count > 0 && position < end) return;
         }
@@ -81,7 +79,10 @@ export function readStream(
 }
 
 /** Packs a stream on its way; an error of the source breaks the packed stream off. */
-export function gzipStream(source: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+export async function gzipStream(
+  source: ReadableStream<Uint8Array>,
+): Promise<ReadableStream<Uint8Array>> {
+  const [{ pipeline, Readable }, { createGzip }] = await nodeStreams();
   const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: CHUNK_BYTES });
   // The callback is owed to `pipeline`; readers of `gzip` get the error from the stream itself.
   pipeline(Readable.fromWeb(source), gzip, () => {});

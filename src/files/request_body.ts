@@ -1,11 +1,10 @@
 /** The body of an upload as plain bytes: read with back-pressure, unpacked, broken off on demand. */
 
-import { pipeline, Readable } from "node:stream";
-import { createGunzip } from "node:zlib";
 import { AgentError, Code } from "../errors.ts";
 import { type BodyReader, openBodyReader } from "./body_reader.ts";
 import type { ContentCoding } from "./encodings.ts";
 import { CHUNK_BYTES } from "./file_io.ts";
+import { nodeStreams } from "./node_streams.ts";
 
 /** A client that sends nothing for that long gets its refusal without being heard out. */
 const DRAIN_IDLE_MS = 10_000;
@@ -77,6 +76,7 @@ export class RequestBody {
 }
 
 async function* gunzip(packed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const [{ pipeline, Readable }, { createGunzip }] = await nodeStreams();
   const unpacked = createGunzip({ chunkSize: CHUNK_BYTES });
   // The callback is owed to `pipeline`; the loop below gets the error from the stream itself.
   pipeline(Readable.from(packed), unpacked, () => {});

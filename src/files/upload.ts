@@ -34,8 +34,10 @@ export interface UploadRequest {
 
 /** What is left of a body of which the first piece was read. */
 interface Content {
-  first: Uint8Array;
-  rest: AsyncIterator<Uint8Array>;
+  readonly first: Uint8Array;
+  readonly rest: AsyncIterator<Uint8Array>;
+  /** Whether a piece is being read, which takes as long as the client likes. */
+  reading: boolean;
 }
 
 export class FileStore {
@@ -52,9 +54,10 @@ export class FileStore {
   async store(request: UploadRequest): Promise<void> {
     const pieces = gather(request.body)[Symbol.asyncIterator]();
     let staged: Staged | undefined;
+    let content: Content | undefined;
     try {
       const { value = new Uint8Array() } = await pieces.next();
-      const content: Content = { first: value, rest: pieces };
+      content = { first: value, rest: pieces, reading: false };
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const target = this.files.openTarget(request.path, request.owner);
         if (target.kind === "new") {
@@ -72,7 +75,8 @@ export class FileStore {
       );
     } finally {
       if (staged !== undefined && "file" in staged) staged.file.close();
-      await pieces.return?.(undefined);
+      const closed = pieces.return(undefined).catch(() => {});
+      if (content?.reading !== true) await closed;
     }
   }
 
@@ -167,13 +171,21 @@ function isReplaced(error: unknown): boolean {
   return isMissing(error) || (error instanceof AgentError && error.code === Code.Aborted);
 }
 
-/** Writes the content at the file's position; the number of bytes. */
-async function writePieces(file: Deno.FsFile, { first, rest }: Content): Promise<number> {
+/**
+ * Writes the content at the file's position, each piece while the next one is being read; the number
+ * of bytes. When writing fails the read is left behind: the client may be slow.
+ */
+async function writePieces(file: Deno.FsFile, content: Content): Promise<number> {
   let size = 0;
-  for (let piece = first; piece.length > 0;) {
-    await writeAll(file, piece);
+  for (let piece = content.first; piece.length > 0;) {
+    content.reading = true;
+    const reading = content.rest.next().finally(() => content.reading = false);
+    const writing = writeAll(file, piece);
+    const [next] = await Promise.all([reading, writing]).catch(async (error) => {
+      await writing.catch(() => {}); // the file is not closed under it
+      throw error;
+    });
     size += piece.length;
-    const next = await rest.next();
     piece = next.done ? new Uint8Array() : next.value;
   }
   return size;

@@ -5,10 +5,9 @@
  */
 
 import { AgentError, Code } from "../errors.ts";
-import type { EntryInfo } from "../gen/filesystem_pb.ts";
 import { sortNames } from "./byte_order.ts";
 import { Entries } from "./entries.ts";
-import type { Names } from "./entry_info.ts";
+import type { EntryInfo, Names } from "./entry_info.ts";
 import { TimeSlice } from "./give_way.ts";
 import { type GuardedDir, type GuestFiles, STAGED_PREFIX } from "./guarded.ts";
 import { pathError } from "./guarded_errors.ts";

@@ -4,7 +4,6 @@
  * replay whose data is skipped and one whose setup failed.
  */
 
-import { isIP } from "node:net";
 import type { AccessToken } from "../auth/access_token.ts";
 import { mayInit } from "../auth/init_rule.ts";
 import { EMPTY_HASH, tokenHash } from "../auth/token_hash.ts";
@@ -153,6 +152,7 @@ export class Init {
   /** Fails without failing /init: sandboxes work without the events host. */
   async #setHyperloop(ip: string): Promise<void> {
     const { log, env, eventsVariable, writeHost } = this.#ports;
+    const { isIP } = await import("node:net");
     const version = isIP(ip);
     if (version === 0) return log.warn("hyperloop address left out", { reason: "no IP address" });
     env.setOwn(eventsVariable, version === 6 ? `http://[${ip}]` : `http://${ip}`);

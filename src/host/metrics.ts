@@ -3,7 +3,6 @@
  * figure covers the time since the call before.
  */
 
-import { statfs } from "node:fs/promises";
 import { AgentError, Code } from "../errors.ts";
 import type { HostView } from "./view.ts";
 
@@ -85,6 +84,7 @@ export class Metrics {
         `metrics are off: '${this.#view.dir}/${name}' is missing; rootfs/host_view.sh shows it`,
       );
     }
+    const { statfs } = await import("node:fs/promises");
     const [stat, meminfo, disk] = await Promise.all([
       this.#view.read("stat"),
       this.#view.read("meminfo"),

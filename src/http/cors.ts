@@ -3,12 +3,14 @@
  * stand before authentication, so that a browser can read an error too.
  */
 
-import { cors } from "@connectrpc/connect";
-
 const MAX_AGE_S = 7200;
 const METHODS = "HEAD, GET, POST, PUT, PATCH, DELETE";
-const EXPOSED = [...cors.exposedHeaders, "Location", "Cache-Control", "X-Content-Type-Options"]
-  .join(", ");
+const EXPOSED = [
+  // What Connect and gRPC-Web put into headers of an answer.
+  ...["Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin"],
+  ...["Content-Encoding", "Connect-Content-Encoding"],
+  ...["Location", "Cache-Control", "X-Content-Type-Options"],
+].join(", ");
 
 /** Whether the request is a preflight. */
 export function isPreflight(request: Request): boolean {

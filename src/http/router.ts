@@ -30,12 +30,17 @@ const PAUSE_SIDE: ReadonlySet<string> = new Set([
   "/fsfreeze",
 ]);
 
+/** Request path → rpc. */
+export type Rpcs = ReadonlyMap<string, RpcHandler>;
+
 export interface RouterOptions {
   agent: Agent;
   routes: Routes;
-  /** Request path → rpc. */
-  rpcs: ReadonlyMap<string, RpcHandler>;
+  rpcs: () => Promise<Rpcs>;
 }
+
+/** `/package.Service/Method`; no route has a dot in its first name. */
+const RPC_PATH = /^\/[^/]+\.[^/]+\/[^/]+$/;
 
 /** The fetch handler of the agent. */
 export function createRouter(options: RouterOptions): (request: Request) => Promise<Response> {
@@ -69,7 +74,7 @@ export function createRouter(options: RouterOptions): (request: Request) => Prom
   }
 
   async function dispatch(request: Request, path: string, search: string): Promise<Response> {
-    const rpc = rpcs.get(path);
+    const rpc = RPC_PATH.test(path) ? (await rpcs()).get(path) : undefined;
     if (rpc !== undefined) return await rpc(request);
 
     const method = request.method === "HEAD" ? "GET" : request.method;

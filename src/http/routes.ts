@@ -16,7 +16,8 @@ import { initRoute } from "./routes/init.ts";
 import { metricsRoute } from "./routes/metrics.ts";
 import { upgradeRoute } from "./routes/upgrade.ts";
 
-export function createRoutes(agent: Agent): Routes {
+/** @param options.warmUp loads what else would be loaded after each restore */
+export function createRoutes(agent: Agent, options: { warmUp: () => Promise<unknown> }): Routes {
   return new Map([
     ["GET /health", healthRoute(agent)],
     ["GET /envs", envsRoute(agent)],
@@ -30,7 +31,7 @@ export function createRoutes(agent: Agent): Routes {
     ["POST /collapse", collapseRoute(agent)],
     ["POST /fsfreeze", fsFreezeRoute(agent, true)],
     ["POST /fsthaw", fsFreezeRoute(agent, false)],
-    ["POST /snapshot/prepare", snapshotPrepareRoute(agent)],
+    ["POST /snapshot/prepare", snapshotPrepareRoute(agent, options.warmUp)],
     ["GET /snapshot/state", snapshotStateRoute(agent)],
     ["POST /upgrade", upgradeRoute()],
   ]);

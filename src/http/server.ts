@@ -3,23 +3,19 @@
 import type { Agent } from "../agent.ts";
 import type { Config } from "../config.ts";
 import type { Logger } from "../log/logger.ts";
-import { forKnownCallers } from "../rpc/known_caller.ts";
-import { mountRpcs } from "../rpc/mount.ts";
-import { filesystemService } from "../rpc/filesystem/service.ts";
-import { processService } from "../rpc/process/service.ts";
-import { createRouter } from "./router.ts";
+import { createRouter, type Rpcs } from "./router.ts";
 import { createRoutes } from "./routes.ts";
 
-/** The fetch handler of the whole agent. */
+/**
+ * The fetch handler of the whole agent. The rpcs, with the protocol's library a third of the program,
+ * are loaded when the first one is called or a snapshot is prepared: an agent answers sooner and
+ * takes less memory without them.
+ */
 export function createHandler(agent: Agent): (request: Request) => Promise<Response> {
-  const rpcs = mountRpcs(
-    {
-      process: forKnownCallers(processService(agent), agent),
-      filesystem: forKnownCallers(filesystemService(agent), agent),
-    },
-    agent,
-  );
-  return createRouter({ agent, routes: createRoutes(agent), rpcs });
+  let loading: Promise<Rpcs> | undefined;
+  const rpcs = () =>
+    loading ??= import("../rpc/rpcs.ts").then(({ createRpcs }) => createRpcs(agent));
+  return createRouter({ agent, routes: createRoutes(agent, { warmUp: rpcs }), rpcs });
 }
 
 /**

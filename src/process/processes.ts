@@ -147,12 +147,11 @@ export class Processes implements Subsystem {
     if (cgroups === undefined && !config.noCgroups) {
       log.info("no cgroup2: a kill reaches the one process only");
     }
-    try {
-      if (cgroups !== undefined) await prepareCgroups(cgroups, view, log);
-      await this.#launcher.machine();
-    } catch (error) {
-      log.error("processes are not ready", { reason: (error as Error).message });
-    }
+    const notReady = (error: Error) =>
+      log.error("processes are not ready", { reason: error.message });
+    if (cgroups !== undefined) await prepareCgroups(cgroups, view, log).catch(notReady);
+    // The first command waits for the answer where it is not there by then.
+    this.#launcher.machine().catch(notReady);
     if (Deno.pid === 1) {
       log.warn("the agent is pid 1 and can't reap orphans: start it from an init such as tini");
     }

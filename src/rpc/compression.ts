@@ -2,24 +2,25 @@
 
 import { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { gunzip, gzip } from "node:zlib";
 import { Code } from "../errors.ts";
 
 const LEVEL = 1; // output streams fast; a higher level costs more time than the bytes saved
 
 export const gzipCompression: Compression = {
   name: "gzip",
-  compress(bytes) {
-    return new Promise((resolve, reject) => {
+  async compress(bytes) {
+    const { gzip } = await import("node:zlib");
+    return await new Promise((resolve, reject) => {
       gzip(bytes, { level: LEVEL }, (error, packed) => {
         if (error) reject(error);
         else resolve(new Uint8Array(packed));
       });
     });
   },
-  decompress(bytes, readMaxBytes) {
-    if (bytes.length === 0) return Promise.resolve(new Uint8Array());
-    return new Promise((resolve, reject) => {
+  async decompress(bytes, readMaxBytes) {
+    if (bytes.length === 0) return new Uint8Array();
+    const { gunzip } = await import("node:zlib");
+    return await new Promise((resolve, reject) => {
       gunzip(bytes, { maxOutputLength: readMaxBytes }, (error, plain) => {
         if ((error as { code?: string } | null)?.code === "ERR_BUFFER_TOO_LARGE") {
           const message = `the request is over ${readMaxBytes} bytes once unpacked`;

@@ -5,6 +5,7 @@
  */
 
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { bufferHandedOn } from "../snapshot/garbage.ts";
 import type { ResponseStreams } from "../snapshot/response_streams.ts";
 import { type Format, FrameStream } from "./process/frame_stream.ts";
 
@@ -44,7 +45,10 @@ export async function answerFramed(call: FramedCall): Promise<Response> {
     },
     async pull(controller) {
       const bytes = await frames.next();
-      if (bytes !== undefined) return controller.enqueue(bytes);
+      if (bytes !== undefined) {
+        bufferHandedOn(bytes.length);
+        return controller.enqueue(bytes);
+      }
       remove();
       for await (const end of (await answer).body ?? []) controller.enqueue(end as Uint8Array);
       controller.close();

@@ -3,8 +3,7 @@
  * EntryInfo was then, and a header that says so.
  */
 
-import { create } from "@bufbuild/protobuf";
-import { type EntryInfo, EntryInfoSchema } from "../gen/filesystem_pb.ts";
+import type { EntryInfo } from "../files/entry_info.ts";
 
 const LEGACY_CLIENT = "connect-python";
 const LEGACY_HEADER = "x-e2b-legacy-sdk";
@@ -34,5 +33,5 @@ export function entriesFor(exchange: Exchange, entries: EntryInfo[]): EntryInfo[
 
 /** Name, type and path. */
 export function cutDown({ name, type, path }: EntryInfo): EntryInfo {
-  return create(EntryInfoSchema, { name, type, path });
+  return { name, type, path };
 }

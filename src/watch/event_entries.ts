@@ -2,11 +2,11 @@
 
 import { AgentError, Code } from "../errors.ts";
 import { Entries } from "../files/entries.ts";
-import type { Names } from "../files/entry_info.ts";
+import type { EntryInfo, Names } from "../files/entry_info.ts";
 import { giveWay, TimeSlice } from "../files/give_way.ts";
 import type { GuardedDir, GuestFiles } from "../files/guarded.ts";
-import { type EntryInfo, EventType } from "../gen/filesystem_pb.ts";
 import { joinName } from "./directory_tree.ts";
+import { EventType } from "./event_type.ts";
 import type { TreeEvent } from "./teller.ts";
 
 /** Entries of one folder that are looked up before it is opened anew. */

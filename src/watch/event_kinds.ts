@@ -1,6 +1,6 @@
 /** The kernel's kinds as kinds of the wire, as Go's fsnotify maps them. */
 
-import { EventType } from "../gen/filesystem_pb.ts";
+import { EventType } from "./event_type.ts";
 import { Kind } from "./inotify_output.ts";
 
 /** The type of the event to tell; undefined when there is nothing to tell. */

@@ -5,7 +5,7 @@
  */
 
 import { AgentError } from "../errors.ts";
-import type { EntryInfo } from "../gen/filesystem_pb.ts";
+import type { EntryInfo } from "../files/entry_info.ts";
 import { carriesEntry } from "./event_entries.ts";
 import type { QueueBudget } from "./event_queue.ts";
 import { Subscription, type SubscriptionOptions, type WatchEvent } from "./subscription.ts";

@@ -1,7 +1,7 @@
 /** One watcher: what it asked for of a shared watch, and what it has not fetched yet. */
 
 import { AgentError, Code } from "../errors.ts";
-import type { EntryInfo } from "../gen/filesystem_pb.ts";
+import type { EntryInfo } from "../files/entry_info.ts";
 import { EventQueue, type QueueBudget } from "./event_queue.ts";
 import type { TreeEvent } from "./teller.ts";
 

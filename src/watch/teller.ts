@@ -4,9 +4,9 @@
  */
 
 import { STAGED_PREFIX } from "../files/guarded.ts";
-import { EventType } from "../gen/filesystem_pb.ts";
 import { type Directory, type DirectoryTree, joinName } from "./directory_tree.ts";
 import { eventTypeOf } from "./event_kinds.ts";
+import { EventType } from "./event_type.ts";
 import { type InotifyEvent, Kind } from "./inotify_output.ts";
 import { Moves } from "./moves.ts";
 import { OwedWrites } from "./owed_writes.ts";

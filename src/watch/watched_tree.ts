@@ -4,10 +4,10 @@
  */
 
 import { AgentError, Code, fromOsError } from "../errors.ts";
-import { EventType } from "../gen/filesystem_pb.ts";
 import { Arming } from "./arming.ts";
 import { Barrier } from "./barrier.ts";
 import { DirectoryTree } from "./directory_tree.ts";
+import { EventType } from "./event_type.ts";
 import { type InotifyEvent, Kind } from "./inotify_output.ts";
 import type { Folder } from "./open_batch.ts";
 import type { Reporter } from "./reporter.ts";

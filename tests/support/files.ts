@@ -73,8 +73,14 @@ export async function outcome(response: Response): Promise<[number, string]> {
   return [response.status, message];
 }
 
-/** Number of descriptors of an agent that is doing nothing: the same for a while. */
-export async function idleDescriptors(agent: Pick<TestAgent, "pid">): Promise<number> {
+/**
+ * Number of descriptors of an agent that is doing nothing: the same for a while. It has stored a file
+ * by then, for which it opens folders that it keeps open.
+ */
+export async function idleDescriptors(agent: TestAgent): Promise<number> {
+  const folder = await Deno.makeTempDir({ prefix: "denvd-idle-" });
+  await (await putFile(agent, `${folder}/first`, "")).body?.cancel();
+  await Deno.remove(folder, { recursive: true });
   let last = -1;
   let same = 0;
   await until("the agent is idle", () => {

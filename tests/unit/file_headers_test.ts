@@ -42,8 +42,8 @@ for (
     ["dot.", "application/octet-stream"],
   ] as const
 ) {
-  Deno.test(`content type of ${name}: ${expected}`, () => {
-    assertEquals(contentTypeOf(name), expected);
+  Deno.test(`content type of ${name}: ${expected}`, async () => {
+    assertEquals(await contentTypeOf(name), expected);
   });
 }
 

@@ -62,7 +62,7 @@ Deno.test("a link has type and mode of what it points to, the rest is its own", 
 
 Deno.test("of some entries only name and type are known", () => {
   const { type, owner, modifiedTime } = info({ stat: undefined, kind: "directory" });
-  assertEquals([type, owner, modifiedTime], [FileType.DIRECTORY, "", undefined]);
+  assertEquals([type, owner, modifiedTime], [FileType.DIRECTORY, undefined, undefined]);
 });
 
 Deno.test("times count up from the second before, also before 1970", () => {

@@ -1,7 +1,7 @@
 /** The output of inotifywait, and names that are not UTF-8. */
 
 import { assertEquals } from "@std/assert";
-import { EventType } from "../../src/gen/filesystem_pb.ts";
+import { EventType } from "../../src/watch/event_type.ts";
 import { eventTypeOf } from "../../src/watch/event_kinds.ts";
 import { startError } from "../../src/watch/inotify_helper.ts";
 import { InotifyParser, Kind, LISTEN_FOR } from "../../src/watch/inotify_output.ts";

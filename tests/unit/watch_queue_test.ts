@@ -2,7 +2,7 @@
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { AgentError, Code } from "../../src/errors.ts";
-import { EventType } from "../../src/gen/filesystem_pb.ts";
+import { EventType } from "../../src/watch/event_type.ts";
 import { EventQueue, QUEUE_LIMIT, QueueBudget } from "../../src/watch/event_queue.ts";
 import { OwedWrites } from "../../src/watch/owed_writes.ts";
 import { Subscription } from "../../src/watch/subscription.ts";

@@ -5,7 +5,6 @@ import type { Agent } from "../../agent.ts";
 import { AgentError, Code } from "../../errors.ts";
 import { bodyCoding } from "../../files/encodings.ts";
 import { metadataFromHeaders } from "../../files/metadata_headers.ts";
-import { readMultipart } from "../../files/multipart.ts";
 import { RequestBody } from "../../files/request_body.ts";
 import { FileStore } from "../../files/upload.ts";
 import { type FileCaller, fileCaller } from "../file_access.ts";
@@ -59,6 +58,8 @@ export function filesPostRoute(agent: Agent): RouteHandler {
       }
       await put(caller.path, bytes);
     } else if (mediaType === "multipart/form-data") {
+      // With its parser and Node's streams, which an agent without uploads does without.
+      const { readMultipart } = await import("../../files/multipart.ts");
       await readMultipart(
         contentType,
         bytes,

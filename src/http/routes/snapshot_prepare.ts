@@ -3,10 +3,11 @@
 import type { Agent } from "../../agent.ts";
 import type { RouteHandler } from "../router.ts";
 
-export function snapshotPrepareRoute(agent: Agent): RouteHandler {
+/** @param warmUp loads what else would be loaded after each restore */
+export function snapshotPrepareRoute(agent: Agent, warmUp: () => Promise<unknown>): RouteHandler {
   return async (request) => {
     await request.body?.cancel();
-    await agent.coordinator.prepare();
+    await Promise.all([agent.coordinator.prepare(), warmUp()]);
     return new Response(null, { status: 204 });
   };
 }

@@ -20,8 +20,8 @@ const START = create(WatchDirResponseSchema, { event: { case: "start", value: {}
 const KEEPALIVE = create(WatchDirResponseSchema, { event: { case: "keepalive", value: {} } });
 
 function toMessage({ name, type, entry }: WatchEvent, legacy: boolean): WatchDirResponse {
-  const value = create(FilesystemEventSchema, { name, type });
-  if (entry !== undefined) value.entry = legacy ? cutDown(entry) : entry;
+  const shown = entry && legacy ? cutDown(entry) : entry;
+  const value = create(FilesystemEventSchema, { name, type, entry: shown });
   return create(WatchDirResponseSchema, { event: { case: "filesystem", value } });
 }
 

@@ -1,0 +1,18 @@
+/** Both services over an agent, ready to be called: all that needs the protocol's library. */
+
+import type { Agent } from "../agent.ts";
+import { filesystemService } from "./filesystem/service.ts";
+import { forKnownCallers } from "./known_caller.ts";
+import { mountRpcs, type RpcHandler } from "./mount.ts";
+import { processService } from "./process/service.ts";
+
+/** The rpcs by request path. */
+export function createRpcs(agent: Agent): ReadonlyMap<string, RpcHandler> {
+  return mountRpcs(
+    {
+      process: forKnownCallers(processService(agent), agent),
+      filesystem: forKnownCallers(filesystemService(agent), agent),
+    },
+    agent,
+  );
+}
