@@ -91,9 +91,14 @@ export class FakeMmds {
     return this.#open.size;
   }
 
+  /** Ends every connection, as the end of a machine ends those of its guest. */
+  drop(): void {
+    for (const connection of this.#open) this.#end(connection);
+  }
+
   async close(): Promise<void> {
     this.#listener.close();
-    for (const connection of this.#open) this.#end(connection);
+    this.drop();
     await this.#serving;
   }
 

@@ -223,7 +223,7 @@ export class Soak implements AsyncDisposable {
     const body = await this.#identity(name, plan.rotateToken, { SOAK_CYCLE: String(plan.cycle) });
     mmds.delayMs = plan.mmdsDelayMs;
     mmds.mode = "serve";
-    this.#watch.take();
+    this.#watch.begin();
     const consoleFrom = await consoleSize(this.consoleLog);
 
     const start = performance.now();

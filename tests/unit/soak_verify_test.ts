@@ -179,8 +179,8 @@ const CASES: readonly Case[] = [
   },
   {
     what: "many connections to the metadata service",
-    break: (seen) => seen.mmds.open = 5,
-    told: "pollers: 5 connections at once",
+    break: (seen) => seen.mmds.open = 3,
+    told: "pollers: 3 connections at once",
   },
   {
     what: "many connections of the agent to the metadata service",
