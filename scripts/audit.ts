@@ -90,6 +90,10 @@ if (values.format === "json") console.log(JSON.stringify({ ...report, findings }
 else console.log(text(report));
 for (const finding of findings) console.error(`audit: ${finding}`);
 if (values.format === "text") {
-  console.log(findings.length === 0 ? "\nnothing unexplained" : `\n${findings.length} findings`);
+  console.log(
+    findings.length === 0
+      ? "\nnothing unexplained"
+      : `\n${findings.length} finding${findings.length === 1 ? "" : "s"}`,
+  );
 }
 Deno.exit(findings.length === 0 ? 0 : 1);
