@@ -81,6 +81,7 @@ Deno.test({
       assertEquals((await callInit(guest, { accessToken: "other" })).status, 401);
       assertEquals(await call({}), "204");
       assertEquals(await guest.sh("cat /run/e2b/.E2B_SANDBOX_ID"), "s-1");
+      assertMatch(await guest.sh("grep cgroup2 /proc/mounts"), /\bfavordynmods\b/);
 
       // The clock: put forward, then back, since it is too far ahead.
       const offBy = async (hours: number) => {
