@@ -49,6 +49,7 @@ export async function whileWanted<T>(
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const gone = () => reject(new AgentError(Code.Canceled, "the client has gone"));
   context.signal.addEventListener("abort", gone);
+  if (context.signal.aborted) gone();
   using _deadline = streamDeadline(context, reject);
   work.then(resolve, reject);
   try {

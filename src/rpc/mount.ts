@@ -62,13 +62,16 @@ export function mountRpcs(
   return new Map(router.handlers.map((handler) => [
     handler.requestPath,
     async (request: Request) => {
+      const gone = handler.method.methodKind === "unary" ? undefined : whenGone(request);
       const respond = (answer: UniversalServerResponse) =>
-        toResponse(answer, handler, request, streams);
+        toResponse(answer, { handler, request, streams, gone });
       const format = FRAMED.has(handler.requestPath)
         ? frameFormat(request.headers.get("content-type"))
         : undefined;
       try {
-        if (format === undefined) return await respond(await call(handler, request));
+        if (format === undefined) {
+          return await respond(await call(handler, request, { signal: gone?.signal }));
+        }
         return await answerFramed({
           ...{ request, format, streams, respond },
           answer: (frames, signal) => call(handler, request, { frames, signal }),
@@ -81,28 +84,52 @@ export function mountRpcs(
   ]));
 }
 
-/** Has the library answer a request; with `framed` the events of a process go past it. */
+/**
+ * Aborts when the client goes. The runtime says that in two ways, by the request's signal and by
+ * cancelling the body of the answer: whoever gets the second aborts this.
+ */
+function whenGone(request: Request): AbortController {
+  const gone = new AbortController();
+  request.signal.addEventListener("abort", () => gone.abort());
+  if (request.signal.aborted) gone.abort();
+  return gone;
+}
+
+interface CallOptions {
+  /** Aborts when the client goes; without it the request's own signal counts. */
+  signal?: AbortSignal;
+  /** The events of a process go there, past the library. */
+  frames?: FrameStream;
+}
+
+/** Has the library answer a request. */
 function call(
   handler: UniversalHandler,
   request: Request,
-  framed?: { frames: FrameStream; signal: AbortSignal },
+  { signal, frames }: CallOptions,
 ): Promise<UniversalServerResponse> {
   const universal = universalServerRequestFromFetch(request, { httpVersion: "1.1" });
   const contextValues = createContextValues();
   const header = takeDeadline(universal.header, (ms) => contextValues.set(deadlineMs, ms));
-  if (framed === undefined) return handler({ ...universal, header, contextValues });
-  contextValues.set(eventFrames, framed.frames);
+  const client = signal ?? universal.signal;
+  if (frames === undefined) return handler({ ...universal, header, contextValues, signal: client });
+  contextValues.set(eventFrames, frames);
   // Frames are not packed: packing is far slower than the way to the host.
   const plain = new Headers(header);
   plain.delete(ACCEPT_HEADER);
-  return handler({ ...universal, header: plain, contextValues, signal: framed.signal });
+  return handler({ ...universal, header: plain, contextValues, signal: client });
+}
+
+interface Exchange {
+  handler: UniversalHandler;
+  request: Request;
+  streams: ResponseStreams;
+  gone: AbortController | undefined;
 }
 
 async function toResponse(
   answer: UniversalServerResponse,
-  handler: UniversalHandler,
-  request: Request,
-  streams: ResponseStreams,
+  { handler, request, streams, gone }: Exchange,
 ): Promise<Response> {
   if (answer.status >= 400 && answer.body === undefined) {
     return plainRefusal(answer.status, request, handler.allowedMethods);
@@ -110,7 +137,7 @@ async function toResponse(
   const { status, header: headers } = answer;
   const body = handler.method.methodKind === "unary"
     ? await wholeOf(answer.body)
-    : await streamOf(answer.body, streams);
+    : await streamOf(answer.body, streams, () => gone?.abort());
   return new Response(body, { status, headers });
 }
 
@@ -130,6 +157,7 @@ async function wholeOf(pieces: AsyncIterable<Uint8Array> | undefined): Promise<B
 async function streamOf(
   messages: AsyncIterable<Uint8Array> | undefined,
   streams: ResponseStreams,
+  onGone: () => void,
 ): Promise<BodyInit | null> {
   if (messages === undefined) return null;
   const iterator = messages[Symbol.asyncIterator]();
@@ -153,6 +181,7 @@ async function streamOf(
     },
     cancel(reason) {
       remove();
+      onGone();
       return abandon(reason);
     },
   });

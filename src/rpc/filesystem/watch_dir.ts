@@ -37,6 +37,7 @@ export function watchDir(agent: Agent): ServiceImpl<typeof Filesystem>["watchDir
     };
     const gone = () => finish();
     context.signal.addEventListener("abort", gone);
+    if (context.signal.aborted) gone();
     using _deadline = streamDeadline(context, finish);
     const watch = agent.watches.watch(wanted);
     let subscription: Subscription | undefined;
