@@ -14,6 +14,14 @@ const SLACK_MS = 2500;
 const REFERENCE_MS = 10_000;
 /** The two clocks drift apart; crystals differ by less than this. */
 const DRIFT = 500e-6;
+/**
+ * A host sends /init again and again to a guest that just began; where that stalls, they come at
+ * once, and their times are as far apart as the stall was long, though nothing was paused.
+ */
+const BEGINNING_MS = 10_000;
+const STALL_MS = 10_000;
+/** A call that is so much later than one before says less about the host's clock than that. */
+const LATE_MS = 250;
 
 export interface DetectionPorts {
   view: Pick<HostView, "has" | "readSync">;
@@ -27,10 +35,14 @@ interface Reading {
   steadyMs: number;
 }
 
+/** How much further the outer clock went than the guest's own. */
+function jumpMs(before: Reading, now: Reading): number {
+  return now.outsideMs - before.outsideMs - (now.steadyMs - before.steadyMs);
+}
+
 /** Whether the outer clock went so much further than the guest's own that it was paused. */
-export function wasPaused(before: Reading, now: Reading): boolean {
-  const own = now.steadyMs - before.steadyMs;
-  return now.outsideMs - before.outsideMs - own > SLACK_MS + own * DRIFT;
+export function wasPaused(before: Reading, now: Reading, slackMs = SLACK_MS): boolean {
+  return jumpMs(before, now) > slackMs + (now.steadyMs - before.steadyMs) * DRIFT;
 }
 
 export class RestoreDetection {
@@ -39,6 +51,7 @@ export class RestoreDetection {
   readonly #hasGeneration: boolean;
   #rtc: Reading | null = null;
   #host: Reading | null = null;
+  #begunMs = 0;
   #generation: string | null = null;
   #instance: string | null = null;
   /** What the host or MMDS showed since the last check. */
@@ -68,8 +81,13 @@ export class RestoreDetection {
   /** Takes note of the host's time, milliseconds since the epoch. */
   noteHostTime(outsideMs: number): void {
     const now = { outsideMs, steadyMs: this.#ports.steady() };
-    if (this.#host !== null && wasPaused(this.#host, now)) this.#told ??= "init";
-    this.#host = now;
+    const former = this.#host;
+    if (former !== null) {
+      const isEarly = former.steadyMs - this.#begunMs < BEGINNING_MS;
+      const slackMs = isEarly ? SLACK_MS + STALL_MS : SLACK_MS;
+      if (wasPaused(former, now, slackMs)) this.#told ??= "init";
+    }
+    if (former === null || jumpMs(former, now) > -LATE_MS) this.#host = now;
   }
 
   /** The source that shows a restore since the last call, or null. */
@@ -83,6 +101,7 @@ export class RestoreDetection {
   rebase(): void {
     this.#told = null;
     this.#host = null;
+    this.#begunMs = this.#ports.steady();
     this.#instance = null;
     this.#rtc = this.#readRtc();
     this.#generation = this.#hasGeneration ? this.#read("vmgenid") : null;

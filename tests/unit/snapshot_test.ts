@@ -98,6 +98,24 @@ Deno.test("the host's time in /init tells a restore that nothing else shows", ()
   }
 });
 
+Deno.test("calls that a stalled guest gets at once, or late, are no restore", () => {
+  const { state, detection } = guest({});
+  const note = (steadyMs: number, hostMs: number) => {
+    state.steadyMs = steadyMs;
+    detection.noteHostTime(hostMs);
+    return detection.check();
+  };
+  // Sent every second while the guest stalls, read one after another.
+  for (let i = 0; i < 8; i++) assertEquals(note(8000 + i * 5, 1_000_000 + i * 1000), null);
+  assertEquals(note(30_000, 1_029_000), null);
+  // Four seconds late; the next one comes in time, and is no jump.
+  assertEquals(note(60_000, 1_055_000), null);
+  assertEquals(note(61_000, 1_060_000), null);
+  assertEquals(note(62_000, 1_064_000), "init");
+  // A pause that is longer than any stall is told at once.
+  assertEquals([note(62_100, 1_064_100), note(62_200, 1_100_000)], [null, "init"]);
+});
+
 Deno.test("a restore that several sources see is told once", () => {
   const { state, detection } = guest({ rtc_since_epoch: "1000", vmgenid: "a" });
   detection.noteInstance("one");
