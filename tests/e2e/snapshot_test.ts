@@ -1,9 +1,17 @@
 /** The agent around a snapshot, as hosts drive it; what needs a restored VM is in tests/vm. */
 
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
+import { trialSet } from "../../scripts/trial.ts";
 import { startAgent, type TestAgent } from "../support/agent.ts";
 import { init, post, snapshotState, untilState } from "../support/snapshot.ts";
 import { until } from "../support/until.ts";
+import { rootTest } from "../support/users.ts";
 
 /** Every subsystem was taken up again as often as it was stilled. */
 function assertBalanced(state: Awaited<ReturnType<typeof snapshotState>>): void {
@@ -270,6 +278,20 @@ Deno.test("a restore that only the host's time shows restarts what holds sockets
   assertEquals([state.restores, state.lastDetection?.source], [1, "init"]);
   assertBalanced(state);
   for (const counts of Object.values(state.subsystems)) assertEquals(counts.quiesced, 1);
+});
+
+rootTest("after a snapshot the kernel's random generator is reseeded", async () => {
+  // The set `dev` does not grant it: the kernel of the machine is not the agent's to touch.
+  const set = trialSet() === "guest-full" ? "guest-full" : "guest";
+  await using agent = await startAgent({ set, args: ["--verbose"] });
+  await init(agent);
+  await post(agent, "/snapshot/prepare");
+  await init(agent);
+  const told = await until(
+    "the agent says whether it is",
+    () => /random generator (not )?reseeded.*/.exec(agent.stderr())?.[0],
+  );
+  assertMatch(told, /^random generator reseeded","by":"parts/);
 });
 
 Deno.test("a request that fails the check changes nothing", async () => {
