@@ -92,9 +92,8 @@ async function program(path: string): Promise<Program> {
   }
 }
 
-/** Findings about the grants of one set: unused, needed by no test, or not examined. */
+/** Findings about grants: unexplained, unfit, unused, needed by no test, or not examined. */
 export function evidenceFindings(
-  set: SetName,
   manifest: Manifest,
   evidence: Evidence | undefined,
   digest: string,
@@ -103,16 +102,18 @@ export function evidenceFindings(
   if (evidence.digest !== digest) {
     return ["the evidence is of other sources (stale): run `deno task necessity`"];
   }
-  const known = evidence.sets[set]?.grants;
-  if (known === undefined) return [`${set}: not examined: run \`deno task necessity\``];
-  return reasoned(set, manifest).flatMap((grant) => {
-    const name = grantName(grant);
-    const found = known[name];
-    if (found === undefined) return [`${set}: ${name} was not examined`];
-    return [
-      ...!grant.deny && found.usedIn.length === 0 ? [`${set}: ${name} is used nowhere`] : [],
-      ...found.failsWithout === undefined ? [`${set}: no test fails without ${name}`] : [],
-    ];
+  return (Object.keys(manifest.sets) as SetName[]).flatMap((set) => {
+    const known = evidence.sets[set]?.grants;
+    if (known === undefined) return [`${set}: not examined: run \`deno task necessity\``];
+    return reasoned(set, manifest).flatMap((grant) => {
+      const name = grantName(grant);
+      const found = known[name];
+      if (found === undefined) return [`${set}: ${name} was not examined`];
+      return [
+        ...!grant.deny && found.usedIn.length === 0 ? [`${set}: ${name} is used nowhere`] : [],
+        ...found.failsWithout === undefined ? [`${set}: no test fails without ${name}`] : [],
+      ];
+    });
   });
 }
 
@@ -128,7 +129,7 @@ function codeFindings(ways: Readonly<Record<string, Hit[]>>, foreign: Hit[], pac
   ];
 }
 
-/** Everything about one set, and what is found wrong: of its evidence, and of the grants of all. */
+/** Everything about one set, and every finding about all of them. */
 export async function auditReport(
   set: SetName,
 ): Promise<{ report: AuditReport; findings: string[] }> {
@@ -136,7 +137,7 @@ export async function auditReport(
   const evidence = readEvidence();
   const findings = [
     ...compareWithManifest(readSets(), manifest),
-    ...evidenceFindings(set, manifest, evidence, await sourcesDigest(manifest)),
+    ...evidenceFindings(manifest, evidence, await sourcesDigest(manifest)),
   ];
   const probed = new Map<SetName, Probed>();
   for (const name of Object.keys(manifest.sets) as SetName[]) {

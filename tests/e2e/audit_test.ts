@@ -144,13 +144,13 @@ const RED: readonly Case[] = [
   {
     what: "a grant that no test saw used",
     path: "permissions.evidence.json",
-    change: (text) => text.replaceAll('"usedIn":["src/agent.ts"]', '"usedIn":[]'),
+    change: (text) => text.replace('"usedIn":["src/agent.ts"]', '"usedIn":[]'),
     finding: /read:\/home is used nowhere/,
   },
   {
     what: "a grant without which every test passes",
     path: "permissions.evidence.json",
-    change: (text) => text.replaceAll(',"failsWithout":"tests/x_test.ts: a test"', ""),
+    change: (text) => text.replace(',"failsWithout":"tests/x_test.ts: a test"', ""),
     finding: /no test fails without read:\/home/,
   },
 ];

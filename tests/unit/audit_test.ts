@@ -87,20 +87,18 @@ function evidence(): Evidence {
 }
 
 Deno.test("evidence of these very sources, with a use and a test for each grant, is enough", () => {
-  assertEquals(evidenceFindings("guest", MANIFEST, evidence(), "d"), []);
+  assertEquals(evidenceFindings(MANIFEST, evidence(), "d"), []);
 });
 
 Deno.test("no evidence, evidence of other sources and gaps in it are findings", () => {
-  assertEquals(evidenceFindings("guest", MANIFEST, undefined, "d").length, 1);
-  assertEquals(evidenceFindings("guest", MANIFEST, evidence(), "other").length, 1);
+  assertEquals(evidenceFindings(MANIFEST, undefined, "d").length, 1);
+  assertEquals(evidenceFindings(MANIFEST, evidence(), "other").length, 1);
   const gaps = evidence();
   delete gaps.sets.dev;
   delete gaps.sets.guest!.grants["read:/run"];
   gaps.sets.guest!.grants["write:/run/denvd"] = { usedIn: [] };
-  assertEquals(evidenceFindings("dev", MANIFEST, gaps, "d"), [
+  assertEquals(evidenceFindings(MANIFEST, gaps, "d"), [
     "dev: not examined: run `deno task necessity`",
-  ]);
-  assertEquals(evidenceFindings("guest", MANIFEST, gaps, "d"), [
     "guest: read:/run was not examined",
     "guest: write:/run/denvd is used nowhere",
     "guest: no test fails without write:/run/denvd",
