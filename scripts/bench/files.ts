@@ -5,7 +5,7 @@ import { inTurns, type Result, result, timed } from "./figure.ts";
 import { call, drain, type Scene, stream } from "./scene.ts";
 
 const BYTES = 64_000_000;
-const DOWNLOADS = 9; // each takes a tenth of a second
+const TRANSFERS = 9; // each takes a tenth of a second, and some of them twice as long
 const ENTRIES = 10_000;
 const STATS = 200;
 
@@ -52,19 +52,21 @@ export async function files({ agent, bare, scratch }: Scene): Promise<Result[]> 
     body.append("file", new Blob([data]), "x");
     return { body };
   };
-  // By themselves: after an upload the kernel is still busy writing.
+  // Each kind by itself: after an upload the kernel is still busy writing.
   const down = await inTurns({
     ours: get(ours(source)),
     range: get(ours(source), { range: `bytes=0-${BYTES - 1}` }),
     bare: get(`${bare}/download?path=${source}`),
-  }, DOWNLOADS);
-  const samples = await inTurns({
-    up: put(ours, raw),
+  }, TRANSFERS);
+  const up = await inTurns({
+    raw: put(ours, raw),
     multipart: put(ours, form),
-    bareUp: put(bareUp, raw),
-    over: () => rate(() => sent(ours(join(scratch, "over")), raw())),
-    bareOver: () => rate(() => sent(bareUp(join(scratch, "over-bare")), raw())),
-  });
+    bare: put(bareUp, raw),
+  }, TRANSFERS);
+  const over = await inTurns({
+    ours: () => rate(() => sent(ours(join(scratch, "over")), raw())),
+    bare: () => rate(() => sent(bareUp(join(scratch, "over-bare")), raw())),
+  }, TRANSFERS);
   const packed = await inTurns({
     gzip: async () => {
       const answer = await fetch(ours(source), { headers: { "accept-encoding": "gzip" } });
@@ -86,8 +88,8 @@ export async function files({ agent, bare, scratch }: Scene): Promise<Result[]> 
     result({ name: "download, gzip", unit }, packed.gzip),
     result(
       { name: "upload, new file", unit, against: "FsFile.writable", goal: { ratioAtLeast: 0.85 } },
-      samples.up,
-      samples.bareUp,
+      up.raw,
+      up.bare,
     ),
     result(
       {
@@ -96,8 +98,8 @@ export async function files({ agent, bare, scratch }: Scene): Promise<Result[]> 
         against: "FsFile.writable",
         goal: { ratioAtLeast: 0.45 },
       },
-      samples.over,
-      samples.bareOver,
+      over.ours,
+      over.bare,
     ),
     result(
       {
@@ -106,8 +108,8 @@ export async function files({ agent, bare, scratch }: Scene): Promise<Result[]> 
         against: "FsFile.writable, raw",
         goal: { ratioAtLeast: 0.55 },
       },
-      samples.multipart,
-      samples.bareUp,
+      up.multipart,
+      up.bare,
     ),
   ];
 }

@@ -101,7 +101,8 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   "ending-killed": {
     what: "a command that was to end with 7 is killed",
     check: "endings",
-    async afterInit({ guest }) {
+    // An emulated guest may need longer for /init than the command for its end.
+    async beforePause({ guest }) {
       await guest.shell("pkill -9 -f 'sleep [4]; exit 7'");
     },
   },

@@ -4,19 +4,25 @@ import { bufferHandedOn } from "../snapshot/garbage.ts";
 import { CHUNK_BYTES } from "./file_io.ts";
 import { ReadPace } from "./read_pace.ts";
 
-/** What is asked for at a time of a body whose length was announced. */
-const SIZED_VIEW_BYTES = 64 * 1024;
+/**
+ * What is asked for at a time, at most, of a body whose length was announced. The runtime then
+ * takes as much off the socket at once: with 64 KiB a client on the same machine, whose packets
+ * are that long, waits for the kernel again and again.
+ */
+const SIZED_VIEW_BYTES = 1024 * 1024;
 
 export interface BodyReader {
-  /** The next bytes, or undefined at the end. */
+  /** The next bytes, however few, or undefined at the end. */
   read(): Promise<Uint8Array | undefined>;
+  /**
+   * At least CHUNK_BYTES, but for the last piece; each is valid until the next but one is asked
+   * for. Absent where the length of the body was not announced.
+   */
+  readLong?(): Promise<Uint8Array | undefined>;
 }
 
-/** A reader of the body; undefined when the request has none. */
-export function openBodyReader(
-  { body, headers }: Pick<Request, "body" | "headers">,
-): BodyReader | undefined {
-  if (body === null) return undefined;
+export function openBodyReader({ body, headers }: Pick<Request, "body" | "headers">): BodyReader {
+  if (body === null) return { read: () => Promise.resolve(undefined) };
   let reader: ReadableStreamBYOBReader;
   try {
     reader = body.getReader({ mode: "byob" });
@@ -25,15 +31,45 @@ export function openBodyReader(
     const whole = body.getReader();
     return { read: async () => (await whole.read()).value };
   }
-  const pace = headers.has("content-length") ? undefined : new ReadPace(CHUNK_BYTES);
+  const announced = headers.get("content-length");
+  return announced === null ? pacedReader(reader) : sizedReader(reader, Number(announced));
+}
+
+function pacedReader(reader: ReadableStreamBYOBReader): BodyReader {
+  const pace = new ReadPace(CHUNK_BYTES);
   return {
     async read() {
-      const view = new Uint8Array(pace?.view ?? SIZED_VIEW_BYTES);
-      bufferHandedOn(view.length);
-      const { value, done } = await reader.read(view);
-      if (done) return undefined;
-      pace?.took(value.length);
+      bufferHandedOn(pace.view);
+      const { value } = await reader.read(new Uint8Array(pace.view));
+      if (isEmpty(value)) return undefined;
+      pace.took(value.length);
       return value;
     },
   };
+}
+
+function sizedReader(reader: ReadableStreamBYOBReader, size: number): BodyReader {
+  const viewBytes = Math.max(1, Math.min(SIZED_VIEW_BYTES, size));
+  /** Zeroing new memory costs as much as copying: long pieces share two buffers. */
+  let buffer: ArrayBufferLike | undefined;
+  let other: ArrayBufferLike | undefined;
+  return {
+    async read() {
+      bufferHandedOn(viewBytes);
+      const { value } = await reader.read(new Uint8Array(viewBytes));
+      return isEmpty(value) ? undefined : value;
+    },
+    async readLong() {
+      const view = new Uint8Array(buffer ?? new ArrayBuffer(viewBytes));
+      // The last piece may come together with the end.
+      const { value } = await reader.read(view, { min: Math.min(CHUNK_BYTES, viewBytes) });
+      if (isEmpty(value)) return undefined;
+      [buffer, other] = [other, value.buffer];
+      return value;
+    },
+  };
+}
+
+function isEmpty(value: Uint8Array | undefined): value is undefined {
+  return value === undefined || value.length === 0;
 }

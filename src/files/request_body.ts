@@ -4,13 +4,14 @@ import { AgentError, Code } from "../errors.ts";
 import { type BodyReader, openBodyReader } from "./body_reader.ts";
 import type { ContentCoding } from "./encodings.ts";
 import { CHUNK_BYTES } from "./file_io.ts";
+import { gather } from "./gather.ts";
 import { nodeStreams } from "./node_streams.ts";
 
 /** A client that sends nothing for that long gets its refusal without being heard out. */
 const DRAIN_IDLE_MS = 10_000;
 
 export class RequestBody {
-  readonly #reader: BodyReader | undefined;
+  readonly #reader: BodyReader;
   #isBrokenOff = false;
 
   constructor(request: Pick<Request, "body" | "headers">) {
@@ -24,13 +25,20 @@ export class RequestBody {
    * not what its coding says; what reading throws when the client is gone
    */
   bytes(coding: ContentCoding, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    const raw = this.#read(signal);
+    const raw = this.#read(signal, () => this.#reader.read());
     return coding === "gzip" ? gunzip(raw) : raw;
   }
 
-  async *#read(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  /** The same in large pieces, as `gather` gives them. */
+  pieces(coding: ContentCoding, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const reader = this.#reader;
-    if (reader === undefined) return;
+    if (coding === "identity" && reader.readLong !== undefined) {
+      return this.#read(signal, () => reader.readLong!());
+    }
+    return gather(this.bytes(coding, signal));
+  }
+
+  async *#read(signal: AbortSignal, read: BodyReader["read"]): AsyncGenerator<Uint8Array> {
     let giveUp: (reason: unknown) => void = () => {};
     const abort = () => {
       this.#isBrokenOff = true;
@@ -44,7 +52,7 @@ export class RequestBody {
         // runtime would keep the connection for ever, even when the listener is shut down.
         const bytes = await new Promise<Uint8Array | undefined>((resolve, reject) => {
           giveUp = reject;
-          reader.read().then(resolve, reject);
+          read().then(resolve, reject);
         });
         if (bytes === undefined) return;
         yield bytes;
@@ -59,13 +67,12 @@ export class RequestBody {
    * answer, and over HTTP/2 would lose it. What was broken off is not waited for.
    */
   async drain(): Promise<void> {
-    const reader = this.#reader;
-    if (reader === undefined || this.#isBrokenOff) return;
+    if (this.#isBrokenOff) return;
     // A promise of its own for each read: one for all would keep every piece in memory.
     const next = () =>
       new Promise<Uint8Array | undefined>((resolve, reject) => {
         const timer = setTimeout(() => resolve(undefined), DRAIN_IDLE_MS);
-        reader.read().then(resolve, reject).finally(() => clearTimeout(timer));
+        this.#reader.read().then(resolve, reject).finally(() => clearTimeout(timer));
       });
     try {
       while (await next() !== undefined);

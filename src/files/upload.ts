@@ -8,7 +8,6 @@ import { dirname } from "@std/path/posix";
 import { AgentError, Code } from "../errors.ts";
 import { CHUNK_BYTES, writeAll } from "./file_io.ts";
 import { FileLocks } from "./file_locks.ts";
-import { gather } from "./gather.ts";
 import {
   type GuardedDir,
   type GuardedFile,
@@ -26,7 +25,8 @@ export interface UploadRequest {
   /** Absolute path, in the guest's terms. */
   path: string;
   owner: Owner;
-  body: AsyncIterable<Uint8Array>;
+  /** Each of CHUNK_BYTES or more, but for the last; valid until the next but one is asked for. */
+  pieces: AsyncGenerator<Uint8Array>;
   signal: AbortSignal;
   /** Called with the file once its content is there; what it throws fails the upload. */
   finish: (file: GuardedFile, isNew: boolean) => Promise<void>;
@@ -46,13 +46,13 @@ export class FileStore {
   constructor(private readonly files: GuestFiles) {}
 
   /**
-   * Stores the body at the path.
+   * Stores the pieces at the path.
    *
    * @throws {AgentError} what opening, making and writing files gives; resource_exhausted when
    * there is no room, nothing changed
    */
   async store(request: UploadRequest): Promise<void> {
-    const pieces = gather(request.body)[Symbol.asyncIterator]();
+    const { pieces } = request;
     let staged: Staged | undefined;
     let content: Content | undefined;
     try {

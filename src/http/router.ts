@@ -4,7 +4,7 @@
  */
 
 import type { Agent } from "../agent.ts";
-import type { RpcHandler } from "../rpc/mount.ts";
+import type { Rpcs } from "../rpc/mount.ts";
 import { AgentError, Code } from "../errors.ts";
 import { isExempt, refuse } from "./auth_gate.ts";
 import { addCorsHeaders, isPreflight, preflightResponse } from "./cors.ts";
@@ -29,9 +29,6 @@ const PAUSE_SIDE: ReadonlySet<string> = new Set([
   "/collapse",
   "/fsfreeze",
 ]);
-
-/** Request path → rpc. */
-export type Rpcs = ReadonlyMap<string, RpcHandler>;
 
 export interface RouterOptions {
   agent: Agent;

@@ -3,7 +3,8 @@
 import type { Agent } from "../agent.ts";
 import type { Config } from "../config.ts";
 import type { Logger } from "../log/logger.ts";
-import { createRouter, type Rpcs } from "./router.ts";
+import type { Rpcs } from "../rpc/mount.ts";
+import { createRouter } from "./router.ts";
 import { createRoutes } from "./routes.ts";
 
 /**

@@ -28,7 +28,8 @@ export class PortTable {
     // Taken while in use: a reader that was given up may still be at work in another one.
     const buffer = this.#spare ?? new Uint8Array(BUFFER_BYTES);
     this.#spare = undefined;
-    using file = await Deno.open(this.path);
+    // Opening is not worth a thread; reading is, as the kernel takes its time for it.
+    using file = Deno.openSync(this.path);
     let text = "";
     while (!signal.aborted) {
       const length = await file.read(buffer) ?? 0;

@@ -3,15 +3,14 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { Code } from "../errors.ts";
-
-const LEVEL = 1; // output streams fast; a higher level costs more time than the bytes saved
+import { GZIP_LEVEL } from "../gzip_level.ts";
 
 export const gzipCompression: Compression = {
   name: "gzip",
   async compress(bytes) {
     const { gzip } = await import("node:zlib");
     return await new Promise((resolve, reject) => {
-      gzip(bytes, { level: LEVEL }, (error, packed) => {
+      gzip(bytes, { level: GZIP_LEVEL }, (error, packed) => {
         if (error) reject(error);
         else resolve(new Uint8Array(packed));
       });

@@ -28,6 +28,9 @@ import { eventFrames, frameFormat, type FrameStream } from "./process/frame_stre
 
 export type RpcHandler = (request: Request) => Promise<Response>;
 
+/** Handlers by request path. */
+export type Rpcs = ReadonlyMap<string, RpcHandler>;
+
 /** Milliseconds of Connect-Timeout-Ms; undefined when absent or 0: no bound. */
 export const deadlineMs = createContextKey<number | undefined>(undefined);
 
@@ -45,11 +48,10 @@ export interface RpcServices {
   filesystem: ServiceImpl<typeof Filesystem>;
 }
 
-/** The rpcs by request path. */
 export function mountRpcs(
   services: RpcServices,
   { log, streams }: Pick<Agent, "log" | "streams">,
-): ReadonlyMap<string, RpcHandler> {
+): Rpcs {
   const router = createConnectRouter({
     grpc: false,
     acceptCompression: [gzipCompression],

@@ -3,11 +3,10 @@
 import type { Agent } from "../agent.ts";
 import { filesystemService } from "./filesystem/service.ts";
 import { forKnownCallers } from "./known_caller.ts";
-import { mountRpcs, type RpcHandler } from "./mount.ts";
+import { mountRpcs, type Rpcs } from "./mount.ts";
 import { processService } from "./process/service.ts";
 
-/** The rpcs by request path. */
-export function createRpcs(agent: Agent): ReadonlyMap<string, RpcHandler> {
+export function createRpcs(agent: Agent): Rpcs {
   return mountRpcs(
     {
       process: forKnownCallers(processService(agent), agent),

@@ -5,6 +5,11 @@ import { startAgent } from "../support/agent.ts";
 import { fileUrl, getFile, outcome, putFile, putForm, scratchFolder } from "../support/files.ts";
 import { ADA, rootTest, scratchUsers } from "../support/users.ts";
 
+/** Without a listing of the bytes when they differ. */
+function equal(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
+
 async function gzipped(data: string): Promise<Uint8Array<ArrayBuffer>> {
   return await new Response(new Blob([data]).stream().pipeThrough(new CompressionStream("gzip")))
     .bytes();
@@ -25,6 +30,21 @@ Deno.test("an octet stream becomes a file, its parents are made", async () => {
   const empty = await putFile(agent, `${folder.path}/empty`, new Uint8Array());
   assertEquals((await empty.json())[0].name, "empty");
   assertEquals((await Deno.stat(`${folder.path}/empty`)).size, 0);
+});
+
+Deno.test("a large file arrives as it was sent, new and over another one", async () => {
+  await using agent = await startAgent();
+  await using folder = await scratchFolder();
+  const path = `${folder.path}/large`;
+  for (const size of [262_143, 262_144, 262_145, 1_048_576, 1_048_577, 20_000_003]) {
+    const bytes = new Uint8Array(size).map((_, i) => i * 2_654_435_761 >>> 13);
+    for (const kind of ["new", "over"]) {
+      assertEquals((await outcome(await putFile(agent, path, bytes)))[0], 200);
+      const stored = await Deno.readFile(path);
+      assertEquals(equal(stored, bytes), true, `${size} bytes, ${kind}`);
+    }
+    await Deno.remove(path);
+  }
 });
 
 Deno.test("a form stores each part under its name, or its one file under the path", async () => {

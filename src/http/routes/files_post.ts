@@ -4,6 +4,7 @@ import { basename } from "@std/path/posix";
 import type { Agent } from "../../agent.ts";
 import { AgentError, Code } from "../../errors.ts";
 import { bodyCoding } from "../../files/encodings.ts";
+import { gather } from "../../files/gather.ts";
 import { metadataFromHeaders } from "../../files/metadata_headers.ts";
 import { RequestBody } from "../../files/request_body.ts";
 import { FileStore } from "../../files/upload.ts";
@@ -29,17 +30,17 @@ export function filesPostRoute(agent: Agent): RouteHandler {
     signal: AbortSignal,
   ): Promise<StoredEntry[]> {
     const metadata = Object.fromEntries(metadataFromHeaders(headers));
-    const bytes = body.bytes(bodyCoding(headers.get("content-encoding")), signal);
+    const coding = bodyCoding(headers.get("content-encoding"));
     const entries: StoredEntry[] = [];
 
-    const put = async (given: string, content: AsyncIterable<Uint8Array>): Promise<void> => {
+    const put = async (given: string, pieces: AsyncGenerator<Uint8Array>): Promise<void> => {
       const path = caller.resolve(given);
       if (entries.some((entry) => entry.path === path)) throw sentTwice(path, entries);
       let kept = false;
       await store.store({
         path,
         owner: caller.user,
-        body: content,
+        pieces,
         signal,
         finish: async ({ fd, opened }, isNew) => {
           kept = await agent.files.metadata.write({ fd, dev: opened.dev }, metadata, { isNew });
@@ -56,18 +57,18 @@ export function filesPostRoute(agent: Agent): RouteHandler {
       if (caller.path === null) {
         throw invalid("an octet-stream upload needs the query parameter 'path'");
       }
-      await put(caller.path, bytes);
+      await put(caller.path, body.pieces(coding, signal));
     } else if (mediaType === "multipart/form-data") {
       // With its parser and Node's streams, which an agent without uploads does without.
       const { readMultipart } = await import("../../files/multipart.ts");
       await readMultipart(
         contentType,
-        bytes,
+        body.bytes(coding, signal),
         ({ filename, body }) => {
           if (caller.path === null && filename === "") {
             throw invalid("a part named 'file' has no file name, and there is no 'path'");
           }
-          return put(caller.path ?? filename, body);
+          return put(caller.path ?? filename, gather(body));
         },
       );
     } else {
