@@ -13,14 +13,15 @@ const SIZED_VIEW_BYTES = 1024 * 1024;
 
 export interface BodyReader {
   /** The next bytes, however few, or undefined at the end. */
-  read(): Promise<Uint8Array | undefined>;
+  readonly read: () => Promise<Uint8Array | undefined>;
   /**
    * At least CHUNK_BYTES, but for the last piece; each is valid until the next but one is asked
    * for. Absent where the length of the body was not announced.
    */
-  readLong?(): Promise<Uint8Array | undefined>;
+  readonly readLong?: () => Promise<Uint8Array | undefined>;
 }
 
+/** A reader of the request's body; one without a body ends at once. */
 export function openBodyReader({ body, headers }: Pick<Request, "body" | "headers">): BodyReader {
   if (body === null) return { read: () => Promise.resolve(undefined) };
   let reader: ReadableStreamBYOBReader;
@@ -50,17 +51,20 @@ function pacedReader(reader: ReadableStreamBYOBReader): BodyReader {
 
 function sizedReader(reader: ReadableStreamBYOBReader, size: number): BodyReader {
   const viewBytes = Math.max(1, Math.min(SIZED_VIEW_BYTES, size));
-  /** Zeroing new memory costs as much as copying: long pieces share two buffers. */
+  const allocate = () => {
+    bufferHandedOn(viewBytes);
+    return new ArrayBuffer(viewBytes);
+  };
+  // Zeroing new memory costs as much as copying: long pieces share two buffers.
   let buffer: ArrayBufferLike | undefined;
   let other: ArrayBufferLike | undefined;
   return {
     async read() {
-      bufferHandedOn(viewBytes);
-      const { value } = await reader.read(new Uint8Array(viewBytes));
+      const { value } = await reader.read(new Uint8Array(allocate()));
       return isEmpty(value) ? undefined : value;
     },
     async readLong() {
-      const view = new Uint8Array(buffer ?? new ArrayBuffer(viewBytes));
+      const view = new Uint8Array(buffer ?? allocate());
       // The last piece may come together with the end.
       const { value } = await reader.read(view, { min: Math.min(CHUNK_BYTES, viewBytes) });
       if (isEmpty(value)) return undefined;

@@ -25,16 +25,14 @@ export class RequestBody {
    * not what its coding says; what reading throws when the client is gone
    */
   bytes(coding: ContentCoding, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    const raw = this.#read(signal, () => this.#reader.read());
+    const raw = this.#read(signal, this.#reader.read);
     return coding === "gzip" ? gunzip(raw) : raw;
   }
 
   /** The same in large pieces, as `gather` gives them. */
   pieces(coding: ContentCoding, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const reader = this.#reader;
-    if (coding === "identity" && reader.readLong !== undefined) {
-      return this.#read(signal, () => reader.readLong!());
-    }
+    const { readLong } = this.#reader;
+    if (coding === "identity" && readLong !== undefined) return this.#read(signal, readLong);
     return gather(this.bytes(coding, signal));
   }
 
