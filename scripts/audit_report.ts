@@ -15,9 +15,10 @@ import {
   scan,
   WAYS,
 } from "./dependencies.ts";
-import { type Evidence, readEvidence, sha256, sourcesDigest } from "./evidence.ts";
+import { type Evidence, readEvidence, sourcesDigest } from "./evidence.ts";
 import { compareWithManifest, readManifest, reasoned } from "./manifest.ts";
 import { permissionFlags, projectRoot, readSets } from "./permissions.ts";
+import { sha256 } from "./sha256.ts";
 
 export interface ReportedGrant {
   /** `read:/home`. */

@@ -8,6 +8,7 @@ import { join } from "@std/path";
 import { grantName, type Manifest, type SetName } from "../src/manifest.ts";
 import { reasoned } from "./manifest.ts";
 import { projectRoot } from "./permissions.ts";
+import { sha256 } from "./sha256.ts";
 
 /** What is known of one grant in one set. */
 export interface GrantEvidence {
@@ -56,11 +57,6 @@ export async function sourcesDigest(manifest: Manifest, root = projectRoot): Pro
     [set, ...reasoned(set, manifest).map(grantName).toSorted()].join(" ")
   );
   return await sha256(new TextEncoder().encode([...parts.flat(), ...grants].join("\n")));
-}
-
-/** Lower-case hexadecimal SHA-256. */
-export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
 /** @returns undefined when there is none yet */

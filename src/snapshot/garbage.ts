@@ -3,7 +3,7 @@
  */
 
 /** Bytes of buffers that are handed on before their memory is taken back. */
-const YOUNG_BYTES = 16 * 1024 * 1024;
+const YOUNG_BYTES = 8 * 1024 * 1024;
 
 type Collect = (options?: { type: "minor" }) => void;
 
@@ -19,7 +19,7 @@ let handedOn = 0;
 /**
  * Tells that a buffer was handed on and is not needed any more. Left alone, the engine lets them
  * add up to twice the memory of the whole agent before it looks at them; a look at the young ones,
- * where they all are, takes under a millisecond.
+ * where they all are, takes about a millisecond.
  */
 export function bufferHandedOn(bytes: number): void {
   handedOn += bytes;

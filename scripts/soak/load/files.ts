@@ -7,6 +7,7 @@ import type { Guest } from "../guest.ts";
 import type { LoadSeen } from "../observation.ts";
 import type { CyclePlan } from "../plan.ts";
 import { Random } from "../random.ts";
+import { sha256 } from "../../sha256.ts";
 import { GUEST_FOLDER, type LoadItem, type LoadSize } from "./item.ts";
 
 /** Files read back in each cycle: all new ones, and so many of the older ones. */
@@ -16,10 +17,6 @@ const OLDER_KEPT = 20;
 interface Sent {
   path: string;
   digest: string;
-}
-
-async function sha256(bytes: BufferSource): Promise<string> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }
 
 export class Files implements LoadItem {
