@@ -3,7 +3,8 @@
 import { assertEquals, assertLess } from "@std/assert";
 import { startAgent, type TestAgent } from "../support/agent.ts";
 import { ownNetworkTest } from "../support/own_network.ts";
-import { descriptors, socats, zombies } from "../support/socats.ts";
+import { descriptors } from "../support/proc.ts";
+import { socats, zombies } from "../support/socats.ts";
 import { GATEWAY, greeting, TcpServer } from "../support/tcp_server.ts";
 import { until } from "../support/until.ts";
 

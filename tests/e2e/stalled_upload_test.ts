@@ -1,17 +1,19 @@
 /** Uploads whose client falls silent: what a snapshot breaks off keeps no connection. */
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { STAGED_PREFIX } from "../../src/files/guarded.ts";
 import { startAgent } from "../support/agent.ts";
+import { openFiles } from "../support/proc.ts";
 import { until } from "../support/until.ts";
 
-/** Sends the head of an upload and the first bytes of its body. */
+/** Sends the head of an upload and less than half of its body. */
 async function stalledUpload(url: string, path: string): Promise<Deno.Conn> {
   const { hostname, port } = new URL(url);
   const connection = await Deno.connect({ hostname, port: Number(port) });
   await connection.write(new TextEncoder().encode(
     `POST /files?path=${path} HTTP/1.1\r\nHost: ${hostname}\r\n` +
       "Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\n" +
-      "x".repeat(5000),
+      "x".repeat(400_000),
   ));
   return connection;
 }
@@ -31,8 +33,8 @@ Deno.test("an upload that prepare breaks off gets an answer and its connection i
       }
       return true;
     })().catch((error) => error instanceof Deno.errors.ConnectionReset);
-    // The agent reads the first bytes before the pause.
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    const staged = (link: string) => link.includes(STAGED_PREFIX);
+    await until("the upload has begun", () => openFiles(agent.pid).some(staged));
 
     const prepared = await fetch(`${agent.url}/snapshot/prepare`, { method: "POST" });
     assertEquals(prepared.status, 204);

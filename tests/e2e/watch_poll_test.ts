@@ -4,7 +4,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { assertEquals, assertRejects } from "@std/assert";
 import { startAgent } from "../support/agent.ts";
 import { putFile, scratchFolder } from "../support/files.ts";
-import { descriptors, helpers, helperStates, poll, shell, watchDir } from "../support/watch.ts";
+import { openFiles } from "../support/proc.ts";
+import { helpers, helperStates, poll, shell, watchDir } from "../support/watch.ts";
 import { until } from "../support/until.ts";
 
 async function codeOf(call: Promise<unknown>): Promise<Code> {
@@ -95,7 +96,7 @@ Deno.test("an unknown watcher is not_found; so is one that was removed", async (
 Deno.test("watchers of one directory share a process, which ends with the last of them", async () => {
   await using agent = await startAgent();
   await using folder = await scratchFolder();
-  const before = descriptors(agent).length;
+  const before = openFiles(agent.pid).length;
   const make = (recursive: boolean) =>
     agent.filesystem.createWatcher({ path: folder.path, recursive });
   const ids = [await make(true), await make(false), await make(true)];
@@ -116,7 +117,7 @@ Deno.test("watchers of one directory share a process, which ends with the last o
     () => `the last helper ends; ${helperStates(agent)}`,
     () => helpers(agent).length === 0,
   );
-  await until("no descriptor is left", () => descriptors(agent).length <= before);
+  await until("no descriptor is left", () => openFiles(agent.pid).length <= before);
   assertEquals([...Deno.readDirSync(`${agent.runDir}/watch`)], []);
 });
 

@@ -4,7 +4,8 @@ import { assert, assertEquals } from "@std/assert";
 import { EventType } from "../../src/gen/filesystem_pb.ts";
 import { startAgent, type TestAgent } from "../support/agent.ts";
 import { scratchFolder } from "../support/files.ts";
-import { descriptors, helpers, poll, shell, watchDir } from "../support/watch.ts";
+import { openFiles } from "../support/proc.ts";
+import { helpers, poll, shell, watchDir } from "../support/watch.ts";
 import { until } from "../support/until.ts";
 
 /** Writes files f1 to f<count>. */
@@ -63,7 +64,7 @@ Deno.test("a new directory full of files is told", async () => {
 Deno.test("1,000 watchers over 50 directories: a process each, and nothing after", async () => {
   await using agent = await startAgent();
   await using folder = await scratchFolder();
-  const before = descriptors(agent).length;
+  const before = openFiles(agent.pid).length;
   const roots = Array.from({ length: 50 }, (_, i) => `${folder.path}/r${i}`);
   for (const root of roots) await Deno.mkdir(root);
   const ids: string[] = [];
@@ -92,5 +93,5 @@ Deno.test("1,000 watchers over 50 directories: a process each, and nothing after
 
   await Promise.all(ids.map((watcherId) => agent.filesystem.removeWatcher({ watcherId })));
   assertEquals(helpers(agent), []);
-  await until("no descriptor is left", () => descriptors(agent).length <= before);
+  await until("no descriptor is left", () => openFiles(agent.pid).length <= before);
 });

@@ -11,6 +11,19 @@ export function descriptors(pid: number): number {
   return [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
 }
 
+/** What a process has open besides connections, which clients keep: pipes, folders, files. */
+export function openFiles(pid: number): string[] {
+  const links: string[] = [];
+  for (const { name } of Deno.readDirSync(`/proc/${pid}/fd`)) {
+    try {
+      links.push(Deno.readLinkSync(`/proc/${pid}/fd/${name}`));
+    } catch {
+      // Closed meanwhile.
+    }
+  }
+  return links.filter((link) => !link.startsWith("socket:"));
+}
+
 interface Stat {
   pid: number;
   parent: number;

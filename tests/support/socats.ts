@@ -58,8 +58,3 @@ export function socats(port?: number): ProcessFacts[] {
 export function zombies(parent: number): ProcessFacts[] {
   return processes().filter((process) => process.parent === parent && process.state === "Z");
 }
-
-/** Open descriptors of a process. */
-export function descriptors(pid: number): number {
-  return [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
-}

@@ -119,19 +119,6 @@ export function helperStates(agent: TestAgent): string {
   return `${states.join(", ")}\n${new TextDecoder().decode(sockets.stdout)}`;
 }
 
-/** What the agent has open besides connections, which clients keep: pipes, folders, files. */
-export function descriptors(agent: TestAgent): string[] {
-  const links: string[] = [];
-  for (const { name } of Deno.readDirSync(`/proc/${agent.pid}/fd`)) {
-    try {
-      links.push(Deno.readLinkSync(`/proc/${agent.pid}/fd/${name}`));
-    } catch {
-      // Closed meanwhile.
-    }
-  }
-  return links.filter((link) => !link.startsWith("socket:"));
-}
-
 /** Runs a shell script in a folder. */
 export async function shell(folder: string, script: string, ...args: string[]): Promise<void> {
   const { success, stderr } = await new Deno.Command("/bin/sh", {
