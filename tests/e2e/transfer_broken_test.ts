@@ -209,3 +209,18 @@ Deno.test("an agent that is told to stop takes the file of a running upload away
     await agent.stop();
   }
 });
+
+Deno.test("a length that is announced twice is the length", async () => {
+  await using agent = await startAgent();
+  await using folder = await scratchFolder();
+  for (const length of [5, 700_000]) {
+    const path = `${folder.path}/${length}`;
+    const before = descriptors(agent.pid);
+    using upload = await RawUpload.begin(agent, path, length, { "Content-Length": `${length}` });
+    // A short body that comes with the head is read in another way.
+    await until("the head has come", () => descriptors(agent.pid) > before);
+    await upload.send("x".repeat(length));
+    assertEquals(await upload.status(), 200);
+    assertEquals((await Deno.stat(path)).size, length);
+  }
+});
