@@ -7,8 +7,9 @@
  */
 
 import { parseArgs } from "node:util";
+import { SET_NAMES } from "../src/manifest.ts";
 import { type AuditReport, auditReport, type ReportedGrant } from "./audit_report.ts";
-import { readSets, type SetName } from "./permissions.ts";
+import { oneOf, optionsOrExit } from "./options.ts";
 
 function grantLines(grants: readonly ReportedGrant[]): string[] {
   const groups = Map.groupBy(grants, (grant) => grant.group);
@@ -74,22 +75,26 @@ function text(report: AuditReport): string {
   ].join("\n");
 }
 
-const { values } = parseArgs({
-  args: Deno.args,
-  options: {
-    set: { type: "string", default: "guest" },
-    format: { type: "string", default: "text" },
-  },
-});
-if (!(values.set in readSets()) || !["text", "json"].includes(values.format)) {
-  console.error("usage: deno task audit [--set dev|guest|guest-full] [--format text|json]");
-  Deno.exit(2);
+function readOptions() {
+  const { values } = parseArgs({
+    args: Deno.args,
+    options: {
+      set: { type: "string", default: "guest" },
+      format: { type: "string", default: "text" },
+    },
+  });
+  return {
+    set: oneOf("set", values.set, SET_NAMES),
+    format: oneOf("format", values.format, ["text", "json"]),
+  };
 }
-const { report, findings } = await auditReport(values.set as SetName);
-if (values.format === "json") console.log(JSON.stringify({ ...report, findings }, null, 2));
+
+const { set, format } = optionsOrExit("audit", readOptions);
+const { report, findings } = await auditReport(set);
+if (format === "json") console.log(JSON.stringify({ ...report, findings }, null, 2));
 else console.log(text(report));
 for (const finding of findings) console.error(`audit: ${finding}`);
-if (values.format === "text") {
+if (format === "text") {
   console.log(
     findings.length === 0
       ? "\nnothing unexplained"

@@ -17,6 +17,7 @@ import { output } from "./bench/output.ts";
 import { portScan } from "./bench/port_scan.ts";
 import { ports } from "./bench/ports.ts";
 import { openScene, type Scene } from "./bench/scene.ts";
+import { oneOf, optionsOrExit } from "./options.ts";
 
 /** In this order: thousands of closed connections in the kernel's table would be no idle machine. */
 const FAMILIES: Readonly<Record<string, (scene: Scene) => Promise<Result[]>>> = {
@@ -36,30 +37,19 @@ const FAMILIES: Readonly<Record<string, (scene: Scene) => Promise<Result[]>>> = 
 const EXTRA = "portScan";
 
 function readOptions() {
-  try {
-    const { values } = parseArgs({
-      args: Deno.args,
-      options: {
-        json: { type: "string" },
-        only: {
-          type: "string",
-          multiple: true,
-          default: Object.keys(FAMILIES).filter((name) => name !== EXTRA),
-        },
+  const { values } = parseArgs({
+    args: Deno.args,
+    options: {
+      json: { type: "string" },
+      only: {
+        type: "string",
+        multiple: true,
+        default: Object.keys(FAMILIES).filter((name) => name !== EXTRA),
       },
-    });
-    for (const name of values.only) {
-      if (FAMILIES[name] !== undefined) continue;
-      throw new TypeError(
-        `no figures called '${name}'; there are ${Object.keys(FAMILIES).join(", ")}`,
-      );
-    }
-    return values;
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    console.error(error.message);
-    Deno.exit(2);
-  }
+    },
+  });
+  for (const name of values.only) oneOf("only", name, Object.keys(FAMILIES));
+  return values;
 }
 
 function digits(value: number): string {
@@ -85,7 +75,7 @@ function row(result: Result): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-const options = readOptions();
+const options = optionsOrExit("bench", readOptions);
 const results: Result[] = [];
 console.log("| figure | denvd | bare | ratio | spread | wanted |\n|---|---|---|---|---|---|");
 {

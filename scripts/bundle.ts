@@ -12,9 +12,10 @@
 
 import { parseArgs } from "node:util";
 import { join } from "@std/path";
-import { GUEST } from "../src/manifest.ts";
+import { GUEST, SET_NAMES } from "../src/manifest.ts";
 import { unfit } from "./manifest.ts";
-import { permissionFlags, projectRoot, readSets, type SetName } from "./permissions.ts";
+import { oneOf, optionsOrExit } from "./options.ts";
+import { permissionFlags, projectRoot, type SetName } from "./permissions.ts";
 import { V8_FLAGS } from "./runtime_flags.ts";
 
 /**
@@ -45,25 +46,12 @@ export function buildOptions(args: readonly string[]): BuildOptions {
       out: { type: "string", default: join(projectRoot, "dist") },
     },
   });
-  if (!(values.set in readSets())) {
-    throw new TypeError(`there is no permission set '${values.set}'`);
-  }
+  const set = oneOf("set", values.set, SET_NAMES);
   for (const address of values.net) {
     const reason = unfit("net", address);
     if (reason !== undefined) throw new TypeError(`--net ${address} ${reason}`);
   }
-  return { set: values.set as SetName, net: values.net, out: values.out };
-}
-
-/** The same, or the end of the process. */
-export function buildOptionsOrExit(args: readonly string[]): BuildOptions {
-  try {
-    return buildOptions(args);
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    console.error(error.message);
-    Deno.exit(2);
-  }
+  return { set, net: values.net, out: values.out };
 }
 
 /** The permission flags of a build: those of the set, as in the guest. */
@@ -170,7 +158,7 @@ export async function makeBundle(options: BuildOptions): Promise<string> {
 }
 
 if (import.meta.main) {
-  const options = buildOptionsOrExit(Deno.args);
+  const options = optionsOrExit("bundle", () => buildOptions(Deno.args));
   const bundle = await makeBundle(options);
   const launcher = join(options.out, "denvd");
   await Deno.writeTextFile(launcher, launcherText(options.set, buildFlags(options)));

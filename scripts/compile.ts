@@ -8,10 +8,11 @@
  */
 
 import { join } from "@std/path";
-import { buildFlags, buildOptionsOrExit, makeBundle } from "./bundle.ts";
+import { buildFlags, buildOptions, makeBundle } from "./bundle.ts";
+import { optionsOrExit } from "./options.ts";
 import { V8_FLAGS } from "./runtime_flags.ts";
 
-const options = buildOptionsOrExit(Deno.args);
+const options = optionsOrExit("compile", () => buildOptions(Deno.args));
 const bundle = await makeBundle(options);
 const binary = join(options.out, "denvd-bin");
 const { success, stderr } = await new Deno.Command(Deno.execPath(), {

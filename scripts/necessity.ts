@@ -19,6 +19,7 @@ import {
   writeEvidence,
 } from "./evidence.ts";
 import { readManifest, reasoned } from "./manifest.ts";
+import { oneOf, optionsOrExit } from "./options.ts";
 import { fetchBundler, fetchModules, sourcesIn } from "./setup.ts";
 import { runTrial, type TrialRun } from "./trial_run.ts";
 
@@ -142,21 +143,25 @@ async function examine(
   return { evidence, complaints };
 }
 
-async function main(): Promise<number> {
+function readOptions() {
   const { values } = parseArgs({
     args: Deno.args,
     options: {
-      set: { type: "string", multiple: true },
+      set: { type: "string", multiple: true, default: [...SET_NAMES] },
       files: { type: "string", default: "." },
       sufficiency: { type: "boolean", default: false },
     },
   });
+  return { ...values, sets: values.set.map((name) => oneOf("set", name, SET_NAMES)) };
+}
+
+async function main(): Promise<number> {
+  const { sets, ...values } = optionsOrExit("necessity", readOptions);
   if (Deno.uid() !== 0) {
     console.error("necessity: namespaces and mounts need root");
     return 1;
   }
   const manifest = readManifest();
-  const sets = SET_NAMES.filter((name) => values.set?.includes(name) ?? true);
   const files = sourcesIn("tests/e2e").filter((file) =>
     file.endsWith("_test.ts") && !OTHER_TESTS.test(file) && new RegExp(values.files).test(file)
   ).toSorted();

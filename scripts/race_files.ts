@@ -4,7 +4,7 @@
  * each operation how many requests were made, how many succeeded within bounds, and how many
  * touched or told what is outside: that has to be 0.
  *
- *   deno run -A scripts/race_files.ts [--attempts 10000] [--only read] [--tmpfs]
+ *   deno run -A scripts/race_files.ts [--attempts 10000] [--only NAME]... [--tmpfs]
  *
  * --tmpfs: on a file system where the agent has no folder to stage new files in (needs root).
  * --no-views: without the view of descriptors, to see that the race is one: there are hits then.
@@ -12,10 +12,12 @@
  * Host-side, run with -A: it starts the agent and the racer, and looks at what is outside.
  */
 
+import { parseArgs } from "node:util";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { Filesystem } from "../src/gen/filesystem_pb.ts";
 import { type LocalAgent, startLocalAgent } from "./local_agent.ts";
+import { oneOf, optionsOrExit, whole } from "./options.ts";
 import { OUTSIDE, Scene, type Swapped } from "./race_scene.ts";
 
 /** Requests under way at once. */
@@ -241,22 +243,32 @@ function freePort(): number {
   return listener.addr.port;
 }
 
-function option(name: string): string | undefined {
-  const at = Deno.args.indexOf(`--${name}`);
-  return at < 0 ? undefined : Deno.args[at + 1];
+function readOptions() {
+  const names = [...new Set(RACES.map((race) => race.name))];
+  const { values } = parseArgs({
+    args: Deno.args,
+    options: {
+      attempts: { type: "string", default: "10000" },
+      only: { type: "string", multiple: true, default: names },
+      tmpfs: { type: "boolean", default: false },
+      "no-views": { type: "boolean", default: false },
+    },
+  });
+  for (const name of values.only) oneOf("only", name, names);
+  return {
+    attempts: whole("attempts", values.attempts, 1, 10_000_000),
+    tmpfs: values.tmpfs,
+    views: !values["no-views"],
+    only: values.only,
+  };
 }
 
 if (import.meta.main) {
-  const options = {
-    attempts: Number(option("attempts") ?? 10_000),
-    tmpfs: Deno.args.includes("--tmpfs"),
-    views: !Deno.args.includes("--no-views"),
-  };
-  const only = option("only");
+  const { only, ...options } = optionsOrExit("race_files", readOptions);
   let bad = false;
   console.log("operation    swapped  attempts  successes  outside");
   for (const race of RACES) {
-    if (only !== undefined && race.name !== only) continue;
+    if (!only.includes(race.name)) continue;
     const { attempts: made, successes, hits } = await holdRace(race, options);
     const cells = [race.name.padEnd(12), race.swaps.padEnd(7), made, successes, hits];
     const [name, swaps, ...numbers] = cells;

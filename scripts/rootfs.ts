@@ -8,7 +8,8 @@
  */
 
 import { parseArgs } from "node:util";
-import { readSets, type SetName } from "./permissions.ts";
+import { SET_NAMES } from "../src/manifest.ts";
+import { oneOf, optionsOrExit } from "./options.ts";
 import { getImage } from "./vm/image.ts";
 import { agentFiles, installAgent } from "./vm/install.ts";
 import { CannotRun } from "./vm/needs.ts";
@@ -24,17 +25,14 @@ function readOptions() {
       into: { type: "string" },
     },
   });
-  if (!(values.set in readSets())) {
-    throw new CannotRun(`there is no permission set '${values.set}'`);
-  }
-  return { ...values, set: values.set as SetName };
+  return { ...values, set: oneOf("set", values.set, SET_NAMES) };
 }
 
 const mb = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
 
 async function main(): Promise<void> {
   const start = performance.now();
-  const { set, net, mirror, into } = readOptions();
+  const { set, net, mirror, into } = optionsOrExit("rootfs", readOptions);
   if (into !== undefined) {
     const files = await agentFiles(set, net);
     await installAgent(into, files);
@@ -57,8 +55,7 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  // parseArgs tells of unknown options by a TypeError.
-  if (!(error instanceof CannotRun) && !(error instanceof TypeError)) throw error;
+  if (!(error instanceof CannotRun)) throw error;
   console.error(`rootfs: ${error.message}`);
   Deno.exit(1);
 }

@@ -9,6 +9,7 @@
 
 import { join } from "@std/path";
 import { FakeMmds } from "./mmds.ts";
+import { optionsOrExit } from "./options.ts";
 import { projectRoot } from "./permissions.ts";
 import { type CycleResult, Soak, type SoakOptions } from "./soak/cycle.ts";
 import { keepEvidence } from "./soak/evidence.ts";
@@ -116,7 +117,7 @@ async function selfTest(args: SoakArguments, options: SoakOptions): Promise<bool
 }
 
 async function main(): Promise<boolean> {
-  const args = soakArguments(Deno.args);
+  const args = optionsOrExit("snapshot-soak", () => soakArguments(Deno.args));
   if (args.help) {
     console.log(HELP);
     return true;
@@ -179,8 +180,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 try {
   Deno.exit(await main() ? 0 : 1);
 } catch (error) {
-  // parseArgs tells of unknown options by a TypeError.
-  if (!(error instanceof CannotRun) && !(error instanceof TypeError)) throw error;
+  if (!(error instanceof CannotRun)) throw error;
   console.error(`snapshot-soak: ${error.message}`);
   Deno.exit(2);
 }

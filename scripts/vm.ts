@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { join } from "@std/path";
 import { DIALECTS } from "../src/dialect.ts";
 import { FakeMmds } from "./mmds.ts";
+import { oneOf, optionsOrExit, whole } from "./options.ts";
 import { projectRoot, type SetName } from "./permissions.ts";
 import { type AccelChoice, accelHere, ACCELS } from "./vm/accel.ts";
 import { untilHealthy } from "./vm/health.ts";
@@ -29,19 +30,6 @@ const HELP = `usage: deno task vm [options]
   --dialect e2b|wrenn      names of the host (e2b)
   --console                the guest's console on this terminal, with a shell`;
 
-function numberOf(name: string, text: string, min: number, max: number): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < min || value > max) {
-    throw new CannotRun(`--${name} ${text}: a number from ${min} to ${max} is needed`);
-  }
-  return value;
-}
-
-function oneOf<T extends string>(name: string, text: string, choices: readonly T[]): T {
-  if (choices.includes(text as T)) return text as T;
-  throw new CannotRun(`--${name} ${text}: one of ${choices.join(", ")} is needed`);
-}
-
 function readOptions() {
   const { values } = parseArgs({
     args: Deno.args,
@@ -56,10 +44,10 @@ function readOptions() {
       help: { type: "boolean", default: false },
     },
   });
-  const port = (name: string, text: string) => numberOf(name, text, 1, 65_535);
+  const port = (name: string, text: string) => whole(name, text, 1, 65_535);
   return {
     accel: oneOf<AccelChoice>("accel", values.accel, ACCELS),
-    ramMb: numberOf("ram", values.ram, 128, 65_536),
+    ramMb: whole("ram", values.ram, 128, 65_536),
     hostPort: values.port === undefined ? undefined : port("port", values.port),
     guestPorts: values.forward.map((text) => port("forward", text)),
     set: oneOf<SetName>("set", values.set, ["guest", "guest-full"]),
@@ -71,7 +59,7 @@ function readOptions() {
 
 async function main(): Promise<void> {
   const start = performance.now();
-  const options = readOptions();
+  const options = optionsOrExit("vm", readOptions);
   if (options.help) return console.log(HELP);
   const lacks = vmLacks();
   if (lacks !== undefined) throw new CannotRun(lacks);
@@ -134,8 +122,7 @@ try {
   await main();
   Deno.exit(0);
 } catch (error) {
-  // parseArgs tells of unknown options by a TypeError.
-  if (!(error instanceof CannotRun) && !(error instanceof TypeError)) throw error;
+  if (!(error instanceof CannotRun)) throw error;
   console.error(`vm: ${error.message}`);
   Deno.exit(1);
 }

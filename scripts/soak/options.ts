@@ -2,8 +2,8 @@
 
 import { parseArgs } from "node:util";
 import { type DialectName, DIALECTS } from "../../src/dialect.ts";
+import { oneOf, whole } from "../options.ts";
 import { type AccelChoice, ACCELS } from "../vm/accel.ts";
-import { CannotRun } from "../vm/needs.ts";
 
 export interface SoakArguments {
   cycles: number;
@@ -37,23 +37,10 @@ export const HELP = `usage: deno task snapshot-soak [options]
 
 const MAX_SEED = 2 ** 32 - 1;
 
-function whole(name: string, text: string, min: number, max: number): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < min || value > max) {
-    throw new CannotRun(`--${name} ${text}: a number from ${min} to ${max} is needed`);
-  }
-  return value;
-}
-
-function oneOf<T extends string>(name: string, text: string, choices: readonly T[]): T {
-  if (choices.includes(text as T)) return text as T;
-  throw new CannotRun(`--${name} ${text}: one of ${choices.join(", ")} is needed`);
-}
-
 /**
  * Parses the arguments.
  *
- * @throws {CannotRun} naming the option whose value does not fit
+ * @throws {TypeError} naming the option whose value does not fit
  */
 export function soakArguments(args: readonly string[]): SoakArguments {
   const { values } = parseArgs({
