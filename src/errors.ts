@@ -1,6 +1,6 @@
 /**
- * The one error type of the agent, and the one place where errors of the operating system get
- * their code. Handlers throw; src/http/errors.ts and src/rpc/errors.ts turn what was thrown into
+ * The one error type of the agent, and the table that gives errors of the operating system their
+ * code; a module that starts a program knows better what its failure means. Handlers throw; src/http/errors.ts and src/rpc/errors.ts turn what was thrown into
  * answers. A message names the path, user or pid, and what to do where there is something to do.
  */
 

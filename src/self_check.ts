@@ -170,7 +170,7 @@ function descriptor(kind: Kind | "ffi", value: string | undefined): Deno.Permiss
 /**
  * Checks this process.
  *
- * @returns what is less, a sentence each
+ * @returns what is wider and what is less, a sentence each
  * @throws {WiderThanSet} when something is wider, unless `accept` is true
  */
 export function checkOwnPermissions(set: SetName, place: Place, accept: boolean): SelfCheckResult {

@@ -56,7 +56,19 @@ declare module "@std/path/posix" {
 }
 
 declare module "@std/http/status" {
-  export const STATUS_TEXT: Readonly<Record<number, string>>;
+  /** HTTP status codes by their names: `STATUS_CODE.NotFound` is 404. */
+  export const STATUS_CODE: {
+    readonly BadRequest: 400;
+    readonly Unauthorized: 401;
+    readonly Forbidden: 403;
+    readonly NotFound: 404;
+    readonly Conflict: 409;
+    readonly InternalServerError: 500;
+    readonly NotImplemented: 501;
+    readonly ServiceUnavailable: 503;
+    readonly GatewayTimeout: 504;
+    readonly InsufficientStorage: 507;
+  };
 }
 
 declare module "@std/media-types" {

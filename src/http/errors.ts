@@ -1,25 +1,26 @@
 /** JSON answers for errors: `{"code": <status>, "message": "…"}`. */
 
+import { STATUS_CODE } from "@std/http/status";
 import { AgentError, Code } from "../errors.ts";
 
 const STATUS_BY_CODE: ReadonlyMap<Code, number> = new Map([
-  [Code.InvalidArgument, 400],
-  [Code.OutOfRange, 400],
-  [Code.Unauthenticated, 401],
-  [Code.PermissionDenied, 403],
-  [Code.NotFound, 404],
-  [Code.AlreadyExists, 409],
-  [Code.Aborted, 409],
-  [Code.FailedPrecondition, 400],
-  [Code.ResourceExhausted, 507],
-  [Code.Unimplemented, 501],
-  [Code.Unavailable, 503],
-  [Code.DeadlineExceeded, 504],
+  [Code.InvalidArgument, STATUS_CODE.BadRequest],
+  [Code.OutOfRange, STATUS_CODE.BadRequest],
+  [Code.Unauthenticated, STATUS_CODE.Unauthorized],
+  [Code.PermissionDenied, STATUS_CODE.Forbidden],
+  [Code.NotFound, STATUS_CODE.NotFound],
+  [Code.AlreadyExists, STATUS_CODE.Conflict],
+  [Code.Aborted, STATUS_CODE.Conflict],
+  [Code.FailedPrecondition, STATUS_CODE.BadRequest],
+  [Code.ResourceExhausted, STATUS_CODE.InsufficientStorage],
+  [Code.Unimplemented, STATUS_CODE.NotImplemented],
+  [Code.Unavailable, STATUS_CODE.ServiceUnavailable],
+  [Code.DeadlineExceeded, STATUS_CODE.GatewayTimeout],
 ]);
 
 /** The HTTP status of a code; what is not listed is 500. */
 export function statusOf(code: Code): number {
-  return STATUS_BY_CODE.get(code) ?? 500;
+  return STATUS_BY_CODE.get(code) ?? STATUS_CODE.InternalServerError;
 }
 
 /** An error answer. */

@@ -6,6 +6,7 @@
  *   prepare        POST /snapshot/prepare: stills everything that ticks or holds a socket
  *   requestArrived any request but the pause-side ones takes the work up again
  *   onHealth       the same, but only when a restore is detected: hosts ask between the two
+ *   onInstance     the same, when MMDS names another instance
  *   onInit         the host says that the guest runs: work, thaw, streams from before ended
  *   onFreeze       what is from before it is stale at the next /init, unless /unfreeze comes first
  *   the fall-back  nobody called for 5 s after the last pause-side call: the pause was given up
