@@ -22,7 +22,6 @@ const NEEDS: readonly Need[] = [
   { program: "ip", package: "iproute2" },
   { program: "iptables", package: "iptables" },
   { program: "ps", package: "procps" },
-  { program: "sudo", package: "sudo" },
   { program: "chromium", package: "chromium" },
   { program: "qemu-system-x86_64", package: "qemu-system-x86" },
   { program: "debootstrap", package: "debootstrap" },

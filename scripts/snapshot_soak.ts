@@ -105,6 +105,10 @@ async function selfTest(args: SoakArguments, options: SoakOptions): Promise<bool
     if (sabotage === undefined) {
       throw new CannotRun(`--only ${name}: one of ${Object.keys(SABOTAGES).join(", ")} is needed`);
     }
+    if ((sabotage.dialect ?? args.dialect) !== args.dialect) {
+      console.log(`not in ${args.dialect}  ${name}: ${sabotage.what}`);
+      continue;
+    }
     await using soak = await Soak.boot(options);
     const { violations } = await soak.cycle(index + 1, sabotage)
       .catch((error) => lost(args, index + 1, error));

@@ -3,6 +3,7 @@
  * of its own and fails when the check named here stays silent.
  */
 
+import type { DialectName } from "../../src/dialect.ts";
 import { AGENT_PORT } from "../vm/driver.ts";
 import type { FakeMmds } from "../mmds.ts";
 import { tokenHash } from "../../src/auth/token_hash.ts";
@@ -24,6 +25,8 @@ export interface Sabotage {
   check: keyof typeof CHECKS;
   /** What the cycle must be like. */
   plan?: Partial<CyclePlan>;
+  /** Where only one dialect has what is broken. */
+  dialect?: DialectName;
   /** Before the pause side's calls. */
   beforePause?(context: SabotageContext): Promise<void>;
   /** In the restored guest, before /init: `false` leaves /init out. */
@@ -56,7 +59,7 @@ const HOLD_CONNECTIONS = `
 
 export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   "agent-killed": {
-    what: "the agent is killed before the snapshot and started again by init",
+    what: "the agent is killed after the restore and started again by init",
     check: "agent",
     async afterInit({ guest }) {
       await leave(guest, "kill -9 $(cat /run/denvd.pid)");
@@ -176,6 +179,8 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   "mmds-off": {
     what: "the metadata service is gone when the guest is restored",
     check: "env",
+    // Without MMDS nobody vouches for another token: /init would be refused.
+    plan: { rotateToken: false },
     beforeInit({ mmds }) {
       mmds.mode = "refuse";
       return Promise.resolve(true);
@@ -183,6 +188,7 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   },
   "token-cleared": {
     what: "somebody clears the access token",
+    dialect: "e2b",
     check: "token",
     async afterInit({ guest, mmds }) {
       mmds.content.accessTokenHash = await tokenHash("");

@@ -6,15 +6,17 @@ import { startAgent } from "../support/agent.ts";
 import { openFiles } from "../support/proc.ts";
 import { until } from "../support/until.ts";
 
-/** Sends the head of an upload and less than half of its body. */
+/** Sends the head of an upload and so much of its body that a file is begun for it. */
 async function stalledUpload(url: string, path: string): Promise<Deno.Conn> {
   const { hostname, port } = new URL(url);
   const connection = await Deno.connect({ hostname, port: Number(port) });
-  await connection.write(new TextEncoder().encode(
+  const writer = connection.writable.getWriter();
+  await writer.write(new TextEncoder().encode(
     `POST /files?path=${path} HTTP/1.1\r\nHost: ${hostname}\r\n` +
       "Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\n" +
       "x".repeat(400_000),
   ));
+  writer.releaseLock();
   return connection;
 }
 

@@ -215,10 +215,10 @@ Deno.test("a length that is announced twice is the length", async () => {
   await using folder = await scratchFolder();
   for (const length of [5, 700_000]) {
     const path = `${folder.path}/${length}`;
-    const before = descriptors(agent.pid);
+    const before = await idleDescriptors(agent);
     using upload = await RawUpload.begin(agent, path, length, { "Content-Length": `${length}` });
     // A short body that comes with the head is read in another way.
-    await until("the head has come", () => descriptors(agent.pid) > before);
+    await until("the connection is taken", () => descriptors(agent.pid) > before);
     await upload.send("x".repeat(length));
     assertEquals(await upload.status(), 200);
     assertEquals((await Deno.stat(path)).size, length);
