@@ -28,6 +28,8 @@ export interface LocalAgentOptions {
   under?: readonly string[];
   /** Run folder of a former agent, taken over; a new one without. */
   runDir?: string;
+  /** Where its scripts are; rootfs/ of the checkout without. */
+  libDir?: string;
   /** cgroup2 folder, relative to the mount, to put the agent's own into. */
   cgroupParent?: string;
   /** Hide the login files of the user who starts the agent; for tests. */
@@ -127,7 +129,7 @@ export async function startLocalAgent(options: LocalAgentOptions): Promise<Local
   const set = options.set ?? trialSet() ?? "dev";
   const lacks: string[] = [];
   const runDir = options.runDir ?? makeRunDir();
-  const libDir = join(projectRoot, "rootfs");
+  const libDir = options.libDir ?? join(projectRoot, "rootfs");
 
   const mount = isRoot ? cgroup2Mount() : undefined;
   if (mount === undefined) lacks.push(isRoot ? "cgroup2: no mounted tree" : "cgroup2: needs root");

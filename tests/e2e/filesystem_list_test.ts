@@ -51,7 +51,7 @@ Deno.test("a top that is a link is followed and keeps its path; a cycle is told"
   await Deno.symlink("real", `${path}/link`);
   await Deno.symlink("loop-b", `${path}/loop-a`);
   await Deno.symlink("loop-a", `${path}/loop-b`);
-  await Deno.symlink("/etc", `${path}/out`);
+  await Deno.symlink("/sys", `${path}/out`);
   const { entries } = await agent.filesystem.listDir({ path: `${path}/link` });
   assertEquals(entries.map((entry) => entry.path), [`${path}/link/f`]);
   const list = (name: string) => refusal(agent.filesystem.listDir({ path: `${path}/${name}` }));
@@ -102,7 +102,7 @@ Deno.test("/ lists what is in it by name and type, and goes no deeper than it ma
   const tmp = entries.find((entry) => entry.name === "tmp");
   assertEquals(tmp?.permissions, "dtrwxrwxrwx");
   const deeper = await agent.filesystem.listDir({ path: "/", depth: 2 });
-  const outside = deeper.entries.filter((entry) => /^\/(proc|sys|dev|etc)\/./.test(entry.path));
+  const outside = deeper.entries.filter((entry) => /^\/(proc|sys|dev)\/./.test(entry.path));
   assertEquals(outside, []);
 });
 

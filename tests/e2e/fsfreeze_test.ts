@@ -5,6 +5,7 @@
 
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { trialSet } from "../../scripts/trial.ts";
 import { startAgent } from "../support/agent.ts";
 import { init, post } from "../support/snapshot.ts";
 
@@ -21,7 +22,7 @@ Deno.test({
     const calls = async () => (await Deno.readTextFile(`${folder}/calls`)).trim().split("\n");
     try {
       await using agent = await startAgent({
-        set: "guest",
+        set: trialSet() === "guest-full" ? "guest-full" : "guest",
         prepare: `mount --bind ${tool} /usr/sbin/fsfreeze`,
       });
       const upload = () =>
